@@ -30,7 +30,6 @@ from service.shared.model_messages import (
     ModelList,
 )
 from service.shared.settings import Settings
-from service.shared.work_rates import WorkRates
 
 
 class Operations:
@@ -44,12 +43,11 @@ class Operations:
         self,
         registry: ModelRegistry,
         settings: Settings,
-        rates: WorkRates,
     ) -> None:
         self._registry = registry
         self._settings = settings
         uncertainty = UncertaintyMetrics(registry)
-        self.predictions = Predictions(registry, settings, uncertainty, rates)
+        self.predictions = Predictions(registry, settings, uncertainty)
         self._figures = CollectorRegistry()
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))

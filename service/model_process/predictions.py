@@ -30,7 +30,6 @@ from service.model_process.version import ServedVersion
 from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
 from service.shared.settings import Settings
-from service.shared.work_rates import Payer, WorkRates
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
 
@@ -54,12 +53,6 @@ class Prediction:
         self.reply = reply
         self.is_cancelled = False
         self.cancel_task: Callable[[], None] | None = None
-
-    @property
-    def payer(self) -> Payer:
-        """The key that asks."""
-        header = self.frame.header
-        return Payer(header.get("key_id"), header.get("work_per_second"))
 
     @property
     def is_large(self) -> bool:
@@ -94,10 +87,8 @@ class Predictions:
         registry: ModelRegistry,
         settings: Settings,
         uncertainty: UncertaintyMetrics,
-        rates: WorkRates,
     ) -> None:
         self._registry = registry
-        self._rates = rates
         self._settings = settings
         self._uncertainty = uncertainty
         self._large_bodies = LargeBodies()
@@ -160,21 +151,8 @@ class Predictions:
         else:
             request = _read(frame, name, manifest, settings)
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
-        self._charge(prediction, version, request)
-
-    def _charge(
-        self, prediction: Prediction, version: ServedVersion, request: Request
-    ) -> None:
-        """Queues a request, for whose work its key pays."""
-        model = version.load()
-        arrived = prediction.frame.header["arrived"]
-        self._rates.charge(prediction.payer, request.work)
-        try:
-            queued = self._submit(prediction, version, model, request, arrived)
-        except Exception:
-            self._rates.correct(prediction.payer, -request.work)
-            raise
-        self._rates.correct(prediction.payer, queued.work - request.work)
+        arrived = frame.header["arrived"]
+        self._submit(prediction, version, version.load(), request, arrived)
 
     def _submit(
         self,
@@ -183,7 +161,7 @@ class Predictions:
         model: "ExportedModel",
         request: Request,
         arrived: float,
-    ) -> Request:
+    ) -> None:
         """Queues a request, with fewer draws if it would be too late and may have."""
         milliseconds = request.query.parameters.deadline_ms
         # The way back should take as long as the way here.
@@ -211,19 +189,16 @@ class Predictions:
             shorter = truncate(request, in_time) if task.has_substitute else request
             if shorter is request:
                 raise
-            return self._submit(prediction, version, model, shorter, arrived)
-        prediction.cancel_task = lambda: self._cancel(prediction, queued())
-        if prediction.is_cancelled:
-            self._cancel(prediction, task)
-        return request
-
-    def _cancel(
-        self, prediction: Prediction, task: Task[LoadedRequest, Arrays] | None
-    ) -> None:
-        """Drops a task that is not finished, and gives back the work this saves."""
-        if task is None:
+            self._submit(prediction, version, model, shorter, arrived)
             return
-        self._rates.correct(prediction.payer, -self.scheduler.cancel(task))
+        prediction.cancel_task = lambda: self._cancel(queued())
+        if prediction.is_cancelled:
+            self._cancel(task)
+
+    def _cancel(self, task: Task[LoadedRequest, Arrays] | None) -> None:
+        """Drops a task that is not finished."""
+        if task is not None:
+            self.scheduler.cancel(task)
 
     def _finish(
         self,
@@ -234,12 +209,8 @@ class Predictions:
         assert task is not None  # The scheduler holds it.
         request = task.subject.request
         if isinstance(outcome, Exception):
-            # A key pays for the rows that were computed, whatever became of them.
-            self._rates.correct(prediction.payer, -task.work_left)
             prediction.fail(outcome)
             return
-        more_work = request.work * (_share_of_draws(request, outcome) - 1)
-        self._rates.correct(prediction.payer, more_work)
         size = sum(array.size for arrays in outcome for array in arrays.values())
         codec = prediction.frame.header["writes"]
         is_large = size > LARGE_ANSWER and CODECS[codec].writes_text

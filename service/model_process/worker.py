@@ -25,7 +25,6 @@ from service.shared.database import Database
 from service.shared.logs import configure_logging
 from service.shared.settings import Settings
 from service.shared.store import open_store
-from service.shared.work_rates import RATES, WorkRates
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ def main() -> None:
     # The API decides of which models this process is the home.
     registry = ModelRegistry(store, ledger, ())
     path = Path(sys.argv[1])
-    operations = Operations(registry, settings, WorkRates(path.parent / RATES))
+    operations = Operations(registry, settings)
     threading.Thread(target=_exit_with_parent, args=(operations,), daemon=True).start()
     # In a separate thread, so that the process can answer that it is not ready while
     # models are loaded.

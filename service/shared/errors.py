@@ -184,22 +184,14 @@ class QueueFull(ServiceError):
     status = 429
 
 
-class _TooOftenError(ServiceError):
-    """The client may ask again later; see `Retry-After`."""
+class WrongKeysExceeded(ServiceError):
+    """Too many wrong keys came from the address of the client; see `Retry-After`."""
 
     status = 429
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
         self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
-
-
-class RateExceeded(_TooOftenError):
-    """The key asks for more work per second than it may; see `Retry-After`."""
-
-
-class WrongKeysExceeded(_TooOftenError):
-    """Too many wrong keys came from the address of the client; see `Retry-After`."""
 
 
 class InvalidTable(ServiceError):

@@ -196,10 +196,6 @@ class Settings(BaseModel):
             "and each level or sample of each target).",
         ),
     ] = 10_000_000
-    max_work_per_second: Annotated[
-        float | None,
-        Field(gt=0, description="Most such work of each key per second; no limit."),
-    ] = None
     deadline_ms: Annotated[
         float, Field(gt=0, description="Deadline of predictions that name none.")
     ] = 30_000.0

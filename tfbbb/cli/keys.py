@@ -1,6 +1,5 @@
 """`tfbbb keys`: reads and writes API keys directly in the service's database."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -40,12 +39,6 @@ def _check_days(days: float | None) -> float | None:
     return days
 
 
-def _check_rate(rate: float | None) -> float | None:
-    if rate is not None and not 0 < rate < math.inf:
-        raise typer.BadParameter(f"must be a positive number. Received: {rate:g}")
-    return rate
-
-
 @keys.command()
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
@@ -70,14 +63,6 @@ def create(
             "input instead of generating it.",
         ),
     ] = False,
-    max_work_per_second: Annotated[
-        float | None,
-        typer.Option(
-            callback=_check_rate,
-            help="Most work of the key's predictions per second: rows x draws x "
-            "answers.",
-        ),
-    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -101,7 +86,6 @@ def create(
                 name,
                 scope,
                 expires_at=None if days is None else now + 86400 * days,
-                max_work_per_second=max_work_per_second,
             )
     typer.echo(f"made {credential.prefix}" if key_stdin else credential.text)
 
@@ -135,16 +119,11 @@ def list_(
                 "scopes": lambda key: ", ".join(key["scopes"]),
                 "last used": lambda key: _format_last_use(key["last_used_at"]),
                 "state": lambda key: key["state"],
-                "work per second": lambda key: _format_rate(key["max_work_per_second"]),
                 "name": lambda key: key["name"],
             },
             as_json=as_json,
             if_none="There is no key; create one with `tfbbb keys create`.",
         )
-
-
-def _format_rate(rate: float | None) -> str:
-    return "default" if rate is None else f"{rate:g}"
 
 
 @keys.command()

@@ -120,7 +120,6 @@ def serve(
     TFBBB_THREADS                 cores/2   batches computed at the same time
     TFBBB_DEFAULT_NUM_SAMPLES     model's   draws per prediction
     TFBBB_MAX_WORK                10000000  most rows x draws x answers at once
-    TFBBB_MAX_WORK_PER_SECOND     no limit  such work of each key per second
     TFBBB_DEADLINE_MS             30000 ms  deadline of predictions that name none
     TFBBB_MAX_QUEUE_SECONDS       2 s       time that a prediction may wait
     TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time

@@ -19,12 +19,7 @@ _BEARER = HTTPBearer(
 )
 
 # The limits that the settings give, unless a key has its own.
-_LIMITS = (
-    "max_datasets",
-    "max_dataset_bytes",
-    "max_queued_jobs",
-    "max_work_per_second",
-)
+_LIMITS = ("max_datasets", "max_dataset_bytes", "max_queued_jobs")
 
 
 @dataclass(frozen=True)
@@ -38,8 +33,6 @@ class Caller:
         max_datasets: Most datasets that the key may own.
         max_dataset_bytes: Most bytes in these datasets.
         max_queued_jobs: Most queued jobs of the key.
-        max_work_per_second: Most units of work per second in predictions; None if there
-            is no limit.
         expires_at: When the key or the session of the browser ends, in seconds since
             1970; None if neither does.
     """
@@ -50,7 +43,6 @@ class Caller:
     max_datasets: int
     max_dataset_bytes: int
     max_queued_jobs: int
-    max_work_per_second: float | None
     expires_at: float | None = None
 
     @classmethod

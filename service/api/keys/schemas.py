@@ -63,16 +63,6 @@ class KeyRequest(KnownFields):
     max_datasets: Count = None
     max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None
     max_queued_jobs: Count = None
-    max_work_per_second: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=10**15,
-            description="Most work of the key's predictions per second: rows × draws × "
-            "answers.",
-            examples=[100_000],
-        ),
-    ] = None
 
 
 class KeySummary(BaseModel):
@@ -89,7 +79,6 @@ class KeySummary(BaseModel):
     max_datasets: int | None
     max_dataset_bytes: int | None
     max_queued_jobs: int | None
-    max_work_per_second: float | None
 
     @classmethod
     def from_row(cls, key: Key) -> Self:

@@ -26,7 +26,6 @@ from service.shared.errors import (
     DeadlineExceeded,
     InvalidRequest,
     Overloaded,
-    RateExceeded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -59,7 +58,6 @@ _INFER: JsonObject = {
             UnsupportedMediaType,
             Overloaded,
             DeadlineExceeded,
-            RateExceeded,
         ),
     },
 }

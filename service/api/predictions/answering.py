@@ -10,7 +10,6 @@ from service.api.http.media_types import (
     choose_media_type,
     media_type,
 )
-from service.api.keys.caller import get_caller
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
@@ -58,15 +57,12 @@ async def answer(
 ) -> Response:
     """Sends the body to the model process, and returns its response."""
     check_not_encoded(request)
-    caller = get_caller(request)
     with state.models.admit(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             version,
             await request.body(),
             request.scope["arrived"],
-            key_id=caller.key_id,
-            work_per_second=caller.max_work_per_second,
             reads=reads,
             writes=writes,
             options=options,

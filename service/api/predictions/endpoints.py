@@ -31,7 +31,6 @@ from service.shared.errors import (
     InvalidTable,
     NotAcceptable,
     Overloaded,
-    RateExceeded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -58,7 +57,6 @@ _ERRORS = (
     Unavailable,
     Overloaded,
     DeadlineExceeded,
-    RateExceeded,
 )
 
 

@@ -18,13 +18,11 @@ from service.api.datasets.upload_file import UploadFile
 from service.api.datasets.uploading import ReceivedFile, receive_file
 from service.api.http.disconnect import unless_disconnected
 from service.api.http.media_types import check_not_encoded, choose_media_type
-from service.api.keys.caller import Caller, get_caller
 from service.api.predictions.schemas import REFUSED_OF_FILES
 from service.api.state import ServiceState
 from service.shared.errors import (
     InvalidRequest,
     Overloaded,
-    RateExceeded,
     RequestTooLarge,
     ServiceError,
     Unavailable,
@@ -63,9 +61,7 @@ async def predict_file(
     except BaseException:
         received.file.close()
         raise
-    work = _Work(
-        state, get_caller(request), name, version, description, received, output
-    )
+    work = _Work(state, name, version, description, received, output)
     events = work.events(options)
     try:
         # Most mistakes show in the first rows, and get a status of their own.
@@ -122,7 +118,7 @@ async def _ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
             if first == last:
                 raise
             return await reader.ask(Frame({"smaller": True}))
-        except (Overloaded, RateExceeded) as error:
+        except Overloaded as error:
             pause = float(error.headers.get("Retry-After", 1))
             if time.monotonic() + pause > deadline:
                 raise
@@ -140,7 +136,6 @@ class _Work:
     """The prediction of one file."""
 
     state: ServiceState
-    caller: Caller
     model: str
     version: int
     description: Description
@@ -195,8 +190,6 @@ class _Work:
                     self.version,
                     body,
                     time.monotonic(),
-                    key_id=self.caller.key_id,
-                    work_per_second=self.caller.max_work_per_second,
                     reads="arrow",
                     writes="csv",
                     options=options,

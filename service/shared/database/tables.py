@@ -56,7 +56,6 @@ class Key(Base):
     max_datasets: Mapped[int | None]
     max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
     max_queued_jobs: Mapped[int | None]
-    max_work_per_second: Mapped[float | None]
 
 
 class BrowserSession(Base):

@@ -23,7 +23,6 @@ from service.shared.database import Base, Database
 from service.shared.frames import Frame
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
-from service.shared.work_rates import Payer, WorkRates
 from tests.service.stores import directory_store
 
 # Each option of a request, once or more; the model is a regression of three features.
@@ -49,7 +48,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 # Rows of two requests: no two are alike.
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
-KEY, RATE = "somebody", 1e9
 DRAWS = 50
 
 
@@ -60,7 +58,6 @@ class Asked:
         header: dict[str, Any] = {"name": "curve", "options": {}}
         header |= {"arrived": time.monotonic(), "reads": "json", "writes": "json"}
         header |= {"version": None}
-        header |= {"key_id": KEY, "work_per_second": RATE}
         content = orjson.dumps({"instances": rows, **body})
         self.replies: list[Any] = []
         self.prediction = Prediction(Frame(header, content), self.replies.append)
@@ -72,20 +69,6 @@ class Asked:
             return orjson.loads(write().body)
         except Exception as error:
             return str(error)
-
-
-class CountedRates(WorkRates):
-    """Rates that count what they took and did not give back."""
-
-    used = 0.0
-
-    def charge(self, payer: Payer, work: float) -> None:
-        super().charge(payer, work)
-        self.used += work
-
-    def correct(self, payer: Payer, work: float) -> None:
-        super().correct(payer, work)
-        self.used += work
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +94,6 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prediction
             registry,
             settings,
             UncertaintyMetrics(registry),
-            CountedRates(path / "rates"),
         )
     database.close()
 
@@ -122,12 +104,6 @@ def answers(predictions: Predictions, *asked: Asked) -> list[Any]:
     while predictions.scheduler.run_once():
         pass
     return [one.outcome() for one in asked]
-
-
-def used(predictions: Predictions) -> float:
-    """The work that the key has paid for so far."""
-    assert isinstance(predictions._rates, CountedRates)
-    return predictions._rates.used
 
 
 def assert_alike(ours: Any, theirs: Any, what: str) -> None:
@@ -190,41 +166,33 @@ def test_a_version_that_has_predicted_is_freed_with_its_last_request(
         gc.enable()
 
 
-def test_request_cancelled_before_its_turn_is_given_back_once(
+def test_request_cancelled_before_its_turn_is_not_computed(
     predictions: Predictions,
 ) -> None:
-    before = used(predictions)
     asked = Asked(ROWS, {})
     predictions.start(asked.prediction)
-    assert used(predictions) > before
     for _ in range(2):
         asked.prediction.cancel()
-    assert used(predictions) == before
     assert not predictions.scheduler.run_once()
 
 
-def test_request_cancelled_between_blocks_pays_for_those_computed(
-    predictions: Predictions,
-) -> None:
-    before, draws = used(predictions), 10_000
+def test_request_cancelled_between_blocks_ends_there(predictions: Predictions) -> None:
     rows = np.ones((100, 3)).tolist()
-    asked = Asked(rows, {"parameters": {"num_samples": draws}})
+    asked = Asked(rows, {"parameters": {"num_samples": 10_000}})
     predictions.start(asked.prediction)
     ((_, _, task),) = predictions.scheduler._waiting
     predictions.scheduler.run_once()
     asked.prediction.cancel()
     assert 0 < task.done < len(rows)
-    assert used(predictions) - before == pytest.approx(task.done * draws)
+    assert not predictions.scheduler.run_once()
 
 
-def test_request_that_is_too_late_for_its_turn_is_given_back(
+def test_request_that_is_too_late_for_its_turn_is_refused(
     predictions: Predictions,
 ) -> None:
-    before = used(predictions)
     asked = Asked(ROWS, {"parameters": {"deadline_ms": 50.0, "num_samples": 2}})
     predictions.start(asked.prediction)
     time.sleep(0.1)
     while predictions.scheduler.run_once():
         pass
     assert "deadline of the request passed" in asked.outcome()
-    assert used(predictions) == before

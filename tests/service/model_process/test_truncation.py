@@ -17,7 +17,6 @@ from service.model_process.speed import Speed
 from service.shared.database import Database
 from service.shared.frames import Frame
 from service.shared.settings import Settings
-from service.shared.work_rates import WorkRates
 from tests.service.stand_in import load
 from tests.service.stores import directory_store
 
@@ -31,7 +30,6 @@ TIGHT, AMPLE = {"deadline_ms": 1e3 * SECONDS}, {"deadline_ms": 1e6}
 def predictions(
     registry_root: Path,
     database: Database,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Predictions:
     store = directory_store(registry_root)
@@ -42,9 +40,8 @@ def predictions(
         lambda self, signatures: Speed(fixed=1e-6, per_unit=1.0),
     )
     settings = Settings()
-    rates = WorkRates(tmp_path)
     uncertainty = UncertaintyMetrics(registry)
-    return Predictions(registry, settings, uncertainty, rates)
+    return Predictions(registry, settings, uncertainty)
 
 
 def answer(

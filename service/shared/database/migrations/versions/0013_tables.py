@@ -56,7 +56,6 @@ def upgrade() -> None:
         sa.Column("max_datasets", sa.Integer(), nullable=True),
         sa.Column("max_dataset_bytes", sa.BigInteger(), nullable=True),
         sa.Column("max_queued_jobs", sa.Integer(), nullable=True),
-        sa.Column("max_work_per_second", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("prefix"),
     )

@@ -1,7 +1,6 @@
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 
@@ -11,7 +10,6 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
-from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.export import load
 from tfbbb.tables import read_table
@@ -367,85 +365,3 @@ def test_a_level_must_be_a_probability(tfbbb, data, regression, level):
     result = tfbbb("predict", regression[0], data, "--level", level)
     assert result.exit_code == 2
     assert f"{level} is not between 0 and 1. Write 0.9." in result.stderr
-
-
-@pytest.fixture(scope="module")
-def shifted(tmp_path_factory):
-    """A version whose noise grows with a column, and a table where it is large."""
-    generator = np.random.default_rng(0)
-
-    def table(mean):
-        x = generator.normal(mean, size=400)
-        kind = generator.choice(["a", "b"], size=400)
-        y = np.exp(0.7 * x) * generator.normal(size=400)
-        return pa.table({"x": x, "kind": kind, "y": y})
-
-    root = tmp_path_factory.mktemp("shifted")
-    model = {"likelihood": {"name": "normal"}, "hidden_units": []}
-    spec = {"target": "y", "model": model, "training": {"epochs": 5}}
-    exported_table(table(0.0), spec, root / "noise")
-    for name, mean in {"like": 0.0, "moved": 1.0, "far": 9.0}.items():
-        write_table(table(mean), root / f"{name}.csv")
-    return root
-
-
-def coverage(table, answers):
-    inside = (column(answers, "lower") <= table) & (table <= column(answers, "upper"))
-    return np.mean(inside)
-
-
-def test_adapt_covers_a_table_of_other_rows(tfbbb, shifted):
-    model, data = shifted / "noise", shifted / "moved.csv"
-    y = column(read_table(data), "y")
-    plain = tfbbb("predict", model, data)
-    adapted = tfbbb("predict", model, data, "--adapt")
-    assert adapted.exit_code == 0, adapted.output
-    found = re.search(r"count for (\d+) rows.*of 90 % (\S+) times", adapted.stderr)
-    effective, factor = int(found[1]), float(found[2])
-    assert 40 < effective < 300
-    before, after = parsed(plain.stdout), parsed(adapted.stdout)
-    widths = [column(x, "upper") - column(x, "lower") for x in (before, after)]
-    assert np.mean(widths[1]) / np.mean(widths[0]) == pytest.approx(factor, rel=0.01)
-    np.testing.assert_array_equal(column(before, "mean"), column(after, "mean"))
-    assert coverage(y, before) < 0.8
-    error = np.sqrt(0.09 / effective + 0.09 / 400)
-    assert coverage(y, after) == pytest.approx(0.9, abs=4.0 * error)
-
-
-def test_adapt_refuses_a_table_of_far_rows(tfbbb, shifted):
-    result = tfbbb("predict", shifted / "noise", shifted / "far.csv", "--adapt")
-    assert result.exit_code == 1
-    assert "too unlike the held-out rows" in result.stderr
-
-
-def test_adapt_names_a_column_that_cannot_be_read(tfbbb, shifted):
-    table = read_table(shifted / "like.csv")
-    name = next(name for name in table.column_names if name != "y")
-    place = table.column_names.index(name)
-    unread = table.set_column(place, name, pa.array(["?!"] * len(table)))
-    write_table(unread, "unread.csv")
-    result = tfbbb("predict", shifted / "noise", "unread.csv", "--adapt")
-    assert result.exit_code == 1
-    assert f"can be read in column {name!r}" in result.stderr
-
-
-def test_adapt_needs_rows_of_the_calibration(tfbbb, shifted, tmp_path):
-    shutil.copytree(shifted / "noise", tmp_path / "old")
-    (path,) = (tmp_path / "old").glob("1/assets.extra/shift_reference.npz")
-    path.unlink()
-    manifest = path.with_name("tfbbb.json")
-    fields = json.loads(manifest.read_text())
-    del fields["files"]["assets.extra/shift_reference.npz"]
-    manifest.write_text(json.dumps(fields))
-    result = tfbbb("predict", "old", shifted / "like.csv", "--adapt")
-    assert result.exit_code == 1
-    assert "The model carries no rows of its calibration" in result.stderr
-
-
-def test_adapt_of_classes_is_for_prediction_sets(tfbbb, data, classification):
-    result = tfbbb("predict", classification[0], data, "--adapt")
-    assert result.exit_code == 1
-    assert "only prediction sets adapt" in result.stderr
-    sets = tfbbb("predict", classification[0], data, "--adapt", "--prediction-sets")
-    assert sets.exit_code == 0
-    assert "is like the 60 rows" in sets.stderr

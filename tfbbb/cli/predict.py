@@ -2,7 +2,6 @@
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import (
-    Adapt,
     Intervals,
     Keep,
     Level,
@@ -30,7 +29,6 @@ def predict(
     intervals: Intervals = None,
     prediction_sets: PredictionSets = False,
     log_prob: LogProb = False,
-    adapt: Adapt = False,
 ) -> None:
     """Predict the rows of a table with an exported model.
 
@@ -65,11 +63,6 @@ def predict(
                 "Only numbers have intervals, and this model predicts classes, with "
                 "prediction sets. Leave out `--intervals`."
             )
-        if adapt and task == "classification" and not prediction_sets:
-            raise CommandError(
-                "Of classes only prediction sets adapt to a table, and probabilities "
-                "stay as they are. Add `--prediction-sets`, or leave out `--adapt`."
-            )
         try:
             given = ModelTable.read(path, data, sheet)
         except NoRowsError:
@@ -83,11 +76,6 @@ def predict(
 
         loaded, levels = load_model(path), interval_levels(intervals) or {"": level}
         try:
-            if adapt:
-                from tfbbb.cli.adapted_levels import adapt_levels
-
-                levels, note = adapt_levels(loaded, path, given.inputs, levels)
-                echo_note(note)
             predictions = predict_table(
                 loaded,
                 given.inputs,

@@ -154,16 +154,6 @@ LogProb = Annotated[
 ]
 
 
-Adapt = Annotated[
-    bool,
-    typer.Option(
-        "--adapt",
-        help="Adapt intervals and prediction sets to the rows of the table, if these "
-        "are another selection of rows than those that calibrated the model.",
-    ),
-]
-
-
 def echo_note(note: str) -> None:
     """Prints a note about the table beside the predictions."""
     typer.echo(note, err=True)

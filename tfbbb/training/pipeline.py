@@ -53,7 +53,6 @@ from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import Calibrated, calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
 from tfbbb.training.serving_version import ServingVersion
-from tfbbb.training.shift_reference import shift_reference
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.spec.training import TrainingSpec
@@ -208,14 +207,6 @@ class Run:
             if self.members.folds is not None
             else drift_reference(
                 self.calibrated.prediction, self.targets, self.row_weights
-            ),
-            shift_reference=shift_reference(
-                prepared.schema,
-                best.model.recalibration,
-                self.calibrated.prediction,
-                self.inputs,
-                self.targets,
-                self.row_weights,
             ),
             report=VersionReport.measure(
                 best.model,

@@ -11,7 +11,6 @@ import numpy as np
 from tfbbb.base.types import Config
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.manifest import REPORT_FILE
-from tfbbb.export.shift_reference import SHIFT_FILE, ShiftReference
 from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines
@@ -50,8 +49,6 @@ class TrainedTable:
             trained on.
         drift_reference: The scores of the held-out rows; None if members leave out
             folds of the rows.
-        shift_reference: The rows that calibrated the model, for rows of another
-            distribution; None if they are few or have too many columns.
         report: What the training measured, for people: see
             `tfbbb.training.version_report`.
         clock: Times the export, too; None for a model that no training has made.
@@ -70,7 +67,6 @@ class TrainedTable:
     baselines: Baselines | None = None
     epistemic_reference: EpistemicReference | None = None
     drift_reference: DriftReference | None = None
-    shift_reference: ShiftReference | None = None
     report: "VersionReport | None" = None
     clock: JobClock | None = field(default=None, repr=False, compare=False)
 
@@ -161,8 +157,6 @@ class TrainedTable:
             files[BASELINES_FILE] = self.baselines.to_json()
         if self.drift_reference is not None:
             files[REFERENCE_FILE] = self.drift_reference.to_json()
-        if self.shift_reference is not None:
-            files[SHIFT_FILE] = self.shift_reference.to_bytes()
         if self.report is not None:
             files[REPORT_FILE] = self.report.to_json()
         return files

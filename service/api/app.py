@@ -37,8 +37,6 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
-from service.api.keys.wrong_keys import FILE as WRONG_KEYS
-from service.api.keys.wrong_keys import WrongKeys
 from service.api.labels import endpoints as labels
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
@@ -66,7 +64,6 @@ from service.shared.errors import (
     Forbidden,
     Unauthenticated,
     Unavailable,
-    WrongKeysExceeded,
 )
 from service.shared.installation import check_installation
 from service.shared.queue import Queue
@@ -117,7 +114,7 @@ def create_app(
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
         patience = Patience()
-        keyring = Keyring(database, settings, patience)
+        keyring = Keyring(database, settings)
         # The caller that has a listener has locked it.
         is_alone = listener is None and directory is None
         with (
@@ -130,12 +127,9 @@ def create_app(
                 first_process(settings, listener, stopping)
                 if directory is None
                 else further_process(settings, directory)
-            ) as (homes, dispatcher, shared):
+            ) as (homes, dispatcher):
                 tending = asyncio.create_task(homes.tend())
                 client = ModelsClient(homes, settings)
-                wrong_keys = WrongKeys(
-                    shared / WRONG_KEYS, settings.max_wrong_keys_per_minute
-                )
                 queue = Queue(database, settings)
                 metrics.observed.register(JobMetrics(database))
                 metrics.observed.register(FeedbackMetrics(database))
@@ -146,7 +140,6 @@ def create_app(
                     settings=settings,
                     database=database,
                     keyring=keyring,
-                    wrong_keys=wrong_keys,
                     models=client,
                     latest_version=LatestVersionBarrier(client),
                     routes=LabelRoutes(database, patience),
@@ -175,7 +168,6 @@ def create_app(
                 if removing is not None:
                     removing.cancel()
                 await client.close()
-                wrong_keys.close()
         database.close()
 
     app = FastAPI(
@@ -192,9 +184,7 @@ def create_app(
         separate_input_output_schemas=False,
     )
     describe_portably(app)
-    refusals = as_json(
-        responses(Unauthenticated, Forbidden, WrongKeysExceeded, Unavailable)
-    )
+    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
     for resource in (
         predictions,
         models,

@@ -23,12 +23,10 @@ class Processes(NamedTuple):
     Attributes:
         homes: The model processes, and which of them has which model.
         dispatcher: The dispatcher, if this process started it.
-        directory: A directory of files that all of them share until they end.
     """
 
     homes: HomeTable
     dispatcher: SupervisedProcess | None
-    directory: Path
 
 
 @asynccontextmanager
@@ -40,7 +38,7 @@ async def first_process(
     with temporary_directory("sockets") as path:
         async with child_processes(settings, path, stopping, listener) as children:
             hosts = [ModelHost(*pair) for pair in children.models.items()]
-            yield Processes(Homes(hosts, settings), children.dispatcher, path)
+            yield Processes(Homes(hosts, settings), children.dispatcher)
 
 
 @asynccontextmanager
@@ -49,4 +47,4 @@ async def further_process(
 ) -> AsyncIterator[Processes]:
     """Connects to the model processes that the first API process runs."""
     hosts = [ModelHost(path) for path in model_sockets(settings, directory)]
-    yield Processes(FollowedHomes(hosts, settings), None, directory)
+    yield Processes(FollowedHomes(hosts, settings), None)

@@ -9,7 +9,6 @@ from fastapi import Depends, Request
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
-from service.api.keys.wrong_keys import WrongKeys
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics.registries import Registries
 from service.api.models.client import ModelsClient
@@ -29,7 +28,6 @@ class ServiceState:
         settings: The settings of the service.
         database: Holds keys, datasets, jobs and versions.
         keyring: Identifies callers by their keys.
-        wrong_keys: Limits the wrong keys of each address.
         models: Client of the model process.
         latest_version: Delays reporting a success until its version serves requests.
         routes: The versions of labels, for predictions.
@@ -46,7 +44,6 @@ class ServiceState:
     settings: Settings
     database: Database
     keyring: Keyring
-    wrong_keys: WrongKeys
     models: ModelsClient
     latest_version: LatestVersionBarrier
     routes: LabelRoutes

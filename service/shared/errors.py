@@ -184,16 +184,6 @@ class QueueFull(ServiceError):
     status = 429
 
 
-class WrongKeysExceeded(ServiceError):
-    """Too many wrong keys came from the address of the client; see `Retry-After`."""
-
-    status = 429
-
-    def __init__(self, message: str, retry_after: float = 1.0) -> None:
-        super().__init__(message)
-        self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
-
-
 class InvalidTable(ServiceError):
     """The file is not a table, or exceeds a limit; the message says where."""
 

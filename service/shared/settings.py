@@ -172,9 +172,6 @@ class Settings(BaseModel):
     max_queued_jobs: Annotated[
         int, Field(ge=0, description="Most queued jobs of a key without its own limit.")
     ] = 1000
-    max_wrong_keys_per_minute: Annotated[
-        int, Field(ge=1, description="Most wrong keys of an address per minute.")
-    ] = 20
     min_free_bytes: Annotated[
         int, Field(ge=0, description="Free disk space below which uploads are refused.")
     ] = 2**29

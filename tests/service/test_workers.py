@@ -164,21 +164,6 @@ def test_processes_share_the_models_and_the_counters(service: Service) -> None:
     assert len(service.children(STAND_IN)) == 2
 
 
-def test_processes_share_the_counts_of_wrong_keys(service: Service) -> None:
-    # From elsewhere, so that no other test is refused.
-    wrong = {"Authorization": "Bearer tests.wrong", "X-Forwarded-For": "203.0.113.9"}
-
-    def ask(_: int) -> int:
-        url = f"{service.url}/v1/keys"
-        return httpx.get(url, headers=wrong, verify=False).status_code
-
-    statuses = [ask(number) for number in range(45)]
-    # Each of the three alone would let 20 through.
-    assert set(statuses) == {401, 429}
-    assert 20 <= statuses.count(401) < 40
-    assert service.ask().status_code == 200
-
-
 def test_every_process_answers(service: Service) -> None:
     for stopped in psutil.Process(service.process.pid), *service.further():
         stopped.suspend()

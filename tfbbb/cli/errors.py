@@ -19,6 +19,7 @@ _SERVICE_PACKAGES = frozenset(
         "fastapi",
         "fastapi_swagger",
         "httptools",
+        "itsdangerous",
         "prometheus_client",
         "psutil",
         "psycopg",

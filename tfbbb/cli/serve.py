@@ -114,7 +114,6 @@ def serve(
     TFBBB_MAX_DATASETS            1000      most datasets of a key (*)
     TFBBB_MAX_DATASET_BYTES       100 GiB   most bytes of a key's datasets (*)
     TFBBB_MAX_QUEUED_JOBS         1000      most queued jobs of a key (*)
-    TFBBB_MAX_WRONG_KEYS_PER_MINUTE 20      most wrong keys of an address
     TFBBB_MIN_FREE_BYTES          512 MiB   free disk that uploads must leave
     TFBBB_POLL_SECONDS            1 s       time between checks for new versions
     TFBBB_THREADS                 cores/2   batches computed at the same time

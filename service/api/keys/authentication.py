@@ -12,7 +12,6 @@ from service.api.http.errors import service_error_response
 from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
 from service.api.keys.browser import cookie_name
 from service.api.keys.caller import Caller
-from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
 from service.shared.database import Actor, acting
@@ -82,13 +81,7 @@ class Authentication:
                 return Caller.anyone(state.settings)
             text, of_session = _browser_credential(connection)
         keyring = state.keyring
-        is_known = keyring.knows(text, of_session=of_session)
-        with state.wrong_keys.counting(connection, is_known=is_known):
-            try:
-                credential = Credential.parse(text)
-            except CredentialError as error:
-                raise Unauthenticated(str(error)) from None
-            caller = await keyring.find(credential, of_session=of_session)
+        caller = await keyring.find(text, of_session=of_session)
         if keyring.is_use_due(caller):
             loop = asyncio.get_running_loop()
             writing = loop.run_in_executor(None, keyring.record_use, caller)

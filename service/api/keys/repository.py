@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.scope import Scope
-from service.api.keys.sessions import end_sessions
 from service.shared.database import Database
 from service.shared.database.tables import Key
 from service.shared.errors import LastAdminKey, UnknownKey
@@ -46,7 +45,7 @@ def list_keys(session: Session) -> list[Key]:
 
 
 def revoke_key(database: Database, session: Session, key_id: str) -> Key:
-    """Revokes a key for ever, which ends its sessions too."""
+    """Revokes a key for ever, with its sessions."""
     now = database.now(session)
     usable = sqlalchemy.select(Key).where(is_usable(now)).with_for_update()
     admins = [key.id for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
@@ -133,6 +132,4 @@ def preset_admin_key(database: Database, text: str) -> None:
                 "the key of %s was revoked: set a key with another prefix",
                 _PRESET,
             )
-        if not is_same:
-            end_sessions(session, key.id)
         key.secret_sha256 = credential.sha256

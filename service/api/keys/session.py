@@ -1,7 +1,6 @@
 """`/v1/session`: the session of a browser, which keeps its token in a cookie."""
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
@@ -9,17 +8,13 @@ from fastapi import APIRouter, Request, Response
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import LimitedRoute
-from service.api.keys.browser import cookie_name, delete_cookies, set_cookie
+from service.api.keys.browser import delete_cookie, set_cookie
 from service.api.keys.caller import Caller, get_caller
-from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.schemas import Session, SessionRequest
-from service.api.keys.sessions import end_session, start_session
 from service.api.state import ServiceState, State
-from service.shared.errors import InvalidRequest, RequestTooLarge, Unauthenticated
+from service.shared.errors import InvalidRequest, RequestTooLarge
 
 router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
-
-_SESSION_SECONDS = 7 * 24 * 3600.0
 
 
 @router.post(
@@ -34,17 +29,11 @@ async def sign_in(
     """Starts a session, whose cookie authenticates the requests of the browser.
 
     Scripts cannot read the cookie, and pages of other origins cannot use it. The
-    session ends by itself, by signing out, and with its key. Needs no key but the one
-    in the body.
+    session ends after a week, by signing out, and with its key. Needs no key but the
+    one in the body.
     """
-    with state.wrong_keys.counting(request):
-        try:
-            credential = Credential.parse(body.key.strip())
-        except CredentialError as error:
-            raise Unauthenticated(str(error)) from None
-        caller = await asyncio.to_thread(state.keyring.authenticate, credential)
+    caller = await asyncio.to_thread(state.keyring.authenticate, body.key.strip())
     response.headers["Cache-Control"] = "no-store"
-    delete_cookies(request, response)
     return _describe(await sign_in_browser(state, caller, request, response))
 
 
@@ -52,11 +41,8 @@ async def sign_in_browser(
     state: ServiceState, caller: Caller, request: Request, response: Response
 ) -> Caller:
     """Starts a session and sets its cookie; returns the caller, with its end."""
-    assert caller.key_id is not None
-    token, expires_at = await asyncio.to_thread(
-        start_session, state.database, caller, _SESSION_SECONDS
-    )
-    set_cookie(request, response, token.text)
+    token, expires_at = await asyncio.to_thread(state.keyring.start_session, caller)
+    set_cookie(request, response, token)
     return replace(caller, expires_at=expires_at)
 
 
@@ -73,14 +59,10 @@ async def get_session(request: Request, response: Response) -> Session:
 
 
 @router.delete("", status_code=204, summary="Sign out", responses=responses())
-async def sign_out(state: State, request: Request) -> Response:
-    """Ends the session and removes its cookie, also of a key that was revoked."""
+async def sign_out(request: Request) -> Response:
+    """Removes the cookie of the session, also of a key that was revoked."""
     response = Response(status_code=204)
-    delete_cookies(request, response)
-    with suppress(CredentialError):
-        token = Credential.parse(request.cookies.get(cookie_name(request), ""))
-        await asyncio.to_thread(end_session, state.database, token)
-        state.keyring.clear_cache()
+    delete_cookie(request, response)
     return response
 
 

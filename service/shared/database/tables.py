@@ -58,21 +58,6 @@ class Key(Base):
     max_queued_jobs: Mapped[int | None]
 
 
-class BrowserSession(Base):
-    """A session of a browser, which ends with its key.
-
-    The cookie holds `prefix.secret`; only the SHA-256 of the secret is stored.
-    """
-
-    __tablename__ = "browser_sessions"
-
-    prefix: Mapped[str] = mapped_column(String(24), primary_key=True)
-    secret_sha256: Mapped[str] = mapped_column(String(64))
-    key_id: Mapped[str] = mapped_column(ForeignKey("keys.id"), index=True)
-    created_at: Mapped[float]
-    expires_at: Mapped[float]
-
-
 class Dataset(Base):
     """An uploaded table. Its file is stored once per SHA-256."""
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -73,14 +72,9 @@ def ask(
     async def find(credential: object, of_session: bool) -> Caller:
         return caller
 
-    keyring = SimpleNamespace(
-        find=find, is_use_due=lambda _: False, knows=lambda _, of_session: True
-    )
-    wrong_keys = SimpleNamespace(counting=lambda *_, **__: nullcontext())
+    keyring = SimpleNamespace(find=find, is_use_due=lambda _: False)
     models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)
-    service = SimpleNamespace(
-        settings=SETTINGS, keyring=keyring, models=models, wrong_keys=wrong_keys
-    )
+    service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:
         given["authorization"] = "Bearer a.b"

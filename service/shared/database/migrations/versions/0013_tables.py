@@ -81,20 +81,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", "number"),
     )
     op.create_table(
-        "browser_sessions",
-        sa.Column("prefix", sa.String(length=24), nullable=False),
-        sa.Column("secret_sha256", sa.String(length=64), nullable=False),
-        sa.Column("key_id", sa.String(length=24), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("expires_at", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["key_id"],
-            ["keys.id"],
-        ),
-        sa.PrimaryKeyConstraint("prefix"),
-    )
-    op.create_index("ix_browser_sessions_key_id", "browser_sessions", ["key_id"])
-    op.create_table(
         "datasets",
         sa.Column("id", sa.String(length=24), nullable=False),
         sa.Column("key_id", sa.String(length=24), nullable=True),

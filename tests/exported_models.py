@@ -1,10 +1,12 @@
 """Small exported models whose posterior is known.
 
 f(x, w) = 2 * sum(x) + 0.1 * w with w ~ N(0, 1), and y ~ N(f, 0.2^2). They need no
-training.
+training, and are exported once.
 """
 
+import functools
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import tfbbb
+from tests import exported_manifests
 from tests.exported_manifests import (
     CLASSES,
     COLUMN_FEATURES,
@@ -20,23 +23,43 @@ from tests.exported_manifests import (
     MATRIX_FEATURES,
     write_manifest,
 )
+from tests.trained import copy_of_export
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
 
 _LEAST = 1e-20
+_SOURCES = (__file__, exported_manifests.__file__)
 
 
+def _exported_once(write: Callable[..., Path]) -> Callable[..., Path]:
+    """Lets a function copy what it wrote before with the same arguments."""
+
+    @functools.wraps(write)
+    def copied(directory: Path, **arguments: Any) -> Path:
+        sources = "".join(Path(path).read_text() for path in _SOURCES)
+        return copy_of_export(
+            f"{write.__name__} {arguments} {sources}",
+            lambda path: write(path, **arguments),
+            directory,
+        )
+
+    return copied
+
+
+@_exported_once
 def write_regression(directory: Path, bias: float = 0.0) -> Path:
     """Reads a matrix `[n, 3]`."""
     return _write_regression(directory, MATRIX_FEATURES, 2.0, bias)
 
 
+@_exported_once
 def write_half_plus_three(directory: Path) -> Path:
     """Reads a matrix `[n, 1]`; the mean is x / 2 + 3."""
     return _write_regression(directory, HALF_PLUS_THREE_FEATURES, 0.5, 3.0)
 
 
+@_exported_once
 def write_columns(directory: Path) -> Path:
     """Reads four columns; a missing number counts 100, a text its length."""
     values = itertools.product(
@@ -61,6 +84,7 @@ def write_columns(directory: Path) -> Path:
     return _write(directory, model, COLUMN_FEATURES, None)
 
 
+@_exported_once
 def write_classification(directory: Path) -> Path:
     """Reads a matrix `[n, 3]`, the logits of three classes."""
     inputs = keras.Input((3,))
@@ -108,9 +132,6 @@ def _write(
     features: tuple[Feature, ...],
     classes: tuple[str, ...] | None,
 ) -> Path:
-    if directory.exists():
-        # Of pytest, and empty.
-        directory.rmdir()
     model.export_predictive(directory, method="weight")
     written = Manifest.read(directory)
     write_manifest(

@@ -1,6 +1,6 @@
-"""Trained tables and their exports, made once and kept under `build/trained`.
+"""Trained tables and exported models, made once and kept under `build/trained`.
 
-They are made anew when the code of `tfbbb`, a library, the table or the spec changes.
+They are made anew when the code of `tfbbb`, a library, or a description changes.
 """
 
 import fcntl
@@ -8,7 +8,7 @@ import hashlib
 import json
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -52,13 +52,31 @@ def exported_table(table: TableLike, spec: Any, root: Path) -> tuple[Path, Any]:
     table = as_source(table)
     trained = trained_table(table, spec)
     path = _place(table, JobSpec.model_validate(spec)).with_suffix(".saved_model")
+    return _copy_of(path, trained.export_to, root / "1"), trained
+
+
+def copy_of_export(
+    description: str, export: Callable[[Path], object], directory: Path
+) -> Path:
+    """Copies an exported model to a directory; exports it if there is none yet.
+
+    Args:
+        description: Determines the model, beside the code of `tfbbb`.
+        export: Writes the model to a directory that does not exist.
+        directory: Where the copy goes; a directory there must be empty.
+    """
+    digest = hashlib.sha256(_code_hash() + description.encode()).hexdigest()
+    return _copy_of(KEPT / f"{digest[:24]}.saved_model", export, directory)
+
+
+def _copy_of(path: Path, export: Callable[[Path], object], directory: Path) -> Path:
     with _made_once(path) as missing:
         if missing:
             partial = path.with_suffix(".part")
             shutil.rmtree(partial, ignore_errors=True)
-            trained.export_to(partial)
+            export(partial)
             partial.rename(path)
-    return shutil.copytree(path, root / "1"), trained
+    return shutil.copytree(path, directory, dirs_exist_ok=True)
 
 
 def _place(table: pa.Table, spec: Any) -> Path:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import tfbbb
 from service.model_process.table import from_columns, from_rows
-from tests.exported_models import write_regression
 from tests.served_answer import served_answer
 from tests.tables.test_any_table import text_column
 from tfbbb.export.inputs import InputError, find_faults, to_tensors
@@ -291,14 +290,6 @@ def test_the_service_answers_texts_and_adds_warnings(exported):
     assert by_columns["warnings"] == [[], found[1]["warnings"], []]
     columns = {name: values[::2] for name, values in columns.items()}
     assert "warnings" not in served_answer(loaded, {"inputs": columns})["outputs"]
-
-
-def test_a_network_that_does_not_impute_still_refuses_missing_values(tmp_path):
-    manifest = Manifest.read(write_regression(tmp_path / "1"))
-    with pytest.raises(InputError, match="has no value, but the model was trained"):
-        to_tensors([[1.0, None, 2.0]], manifest)
-    rows = to_tensors([[1.0, 2.0, 3.0]], manifest)
-    assert find_faults(rows, manifest).by_row() == [[]]
 
 
 def test_frames_are_read_by_position_whatever_their_index(exported):

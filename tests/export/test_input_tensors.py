@@ -86,9 +86,17 @@ KINDS = {
     ),
     "float64": (of_double, GENERATOR.normal(size=(4, 2)), []),
 }
+SLOW = ("tokens", "texts", "float64")
 
 
-@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        # Columns have the other types as well.
+        pytest.param(kind, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, kind in KINDS.items()
+    ],
+)
 def case(request, tmp_path_factory):
     """Returns the model, its inputs, wrong ones, the loaded model and its file."""
     network, x, wrong = request.param
@@ -99,7 +107,6 @@ def case(request, tmp_path_factory):
     return model, x, wrong, tfbbb.load(path), path
 
 
-@pytest.mark.few(3)
 def test_live_loaded_and_signature_answer_alike(case):
     model, x, _, loaded, path = case
     expected = model.predictive(x, method="local").mean

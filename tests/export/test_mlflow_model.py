@@ -86,15 +86,6 @@ def test_classes_have_a_column_each(tmp_path: Path) -> None:
     assert list(found["class"]) == [("red", "green", "blue")[i] for i in best]
 
 
-def test_several_targets_have_a_column_each(tmp_path: Path) -> None:
-    live = network(tfbbb.likelihoods.Normal(), 2)
-    live.export_predictive(tmp_path / "model", format="mlflow")
-    model = mlflow.pyfunc.load_model(tmp_path / "model")
-    frame = pd.DataFrame(X.astype("float64"), columns=["x0", "x1", "x2"])
-    found = model.predict(frame)
-    assert list(found.columns[:4]) == ["mean_0", "mean_1", "variance_0", "variance_1"]
-
-
 def test_nothing_is_left_of_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,8 @@ from tfbbb.export.inputs import to_tensors
 from tfbbb.layers import Conv2DVariational, DenseVariational
 from tfbbb.tables.hashed_text import HashedText
 
-# One of each kind of outputs in short.
-SHORT = {"Normal, heteroscedastic", "StudentT", "Categorical"}
+# One of each kind of targets in short.
+SHORT = {"Normal, heteroscedastic", "Categorical"}
 MOMENTS = {"mean", "variance", "epistemic", "aleatoric"}
 
 

@@ -17,8 +17,6 @@ import tensorflow as tf
 import tfbbb
 from tfbbb import likelihoods
 from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.export.description import describe_targets
-from tfbbb.export.targets import checked_targets
 from tfbbb.layers import DenseVariational
 
 GENERATOR = np.random.default_rng(0)
@@ -56,9 +54,8 @@ CASES = {
 }
 
 ENGINES = ("numpy", "tensorflow")
-# One of each kind of targets answers in short: numbers and classes those of the files
-# below, vectors and counts these.
-SHORT = {"MultivariateNormal", "Poisson"}
+# Numbers and classes are those of the files below.
+SHORT = {"Poisson"}
 
 
 def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:
@@ -96,36 +93,6 @@ def test_every_likelihood_answers_from_a_file_as_live(
     for value in (-1e19, -1.0, 0.0, 0.5, 1.0, 2.0, 1e13, 1e19):
         given = np.full(np.shape(targets), value)
         assert refuses(found, given) == refuses(expected, given)
-
-
-@pytest.mark.parametrize("bounds", [(10.0, 20.0), (-1.0, 1.0)])
-def test_exported_targets_have_the_bounds_of_the_likelihood(
-    bounds: tuple[float, float],
-) -> None:
-    likelihood = likelihoods.Beta(*bounds)
-    likelihood.build((None, 1))
-    exported = describe_targets(likelihood, (1,))
-    assert exported.support is not None
-    for value in values_about(likelihood.support):
-        given, refused = np.full((12, 1), value), []
-        for check in (
-            likelihood.check_targets,
-            lambda given: checked_targets(given, exported, None),
-        ):
-            try:
-                check(given)
-            except ValueError:
-                refused.append(check)
-        inside = exported.support.least <= value <= exported.support.greatest
-        assert len(refused) == (0 if inside else 2)
-
-
-def values_about(support: Any) -> list[float]:
-    return [
-        *(-150.0, -1.0, 0.0, 0.5, 1.0, 2.0, 15.0, 20.0, 99.9, 100.0, 150.0, np.nan),
-        *(support.low, support.least, np.nextafter(support.least, -np.inf)),
-        *(support.high, support.greatest, np.nextafter(support.greatest, np.inf)),
-    ]
 
 
 def refuses(prediction: Any, targets: np.ndarray) -> bool:
@@ -188,26 +155,38 @@ def assert_same_signatures(path: Path, live: Any, targets: Any) -> None:
     assert samples.shape == [20, 12, *places]
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def ensemble(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> SimpleNamespace:
+@pytest.fixture(scope="module")
+def exported_ensemble(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[tfbbb.BayesianModel, Path]:
     live = network(likelihoods.Normal(heteroscedastic=True), 4, members=3)
     live.likelihood.adapt(NUMBERS)
     path = tmp_path_factory.mktemp("ensemble")
     live.export_predictive(path / "1", num_samples=60, seed=4)
     shutil.copytree(path / "1", path / "2")
+    return live, path
+
+
+@pytest.fixture(scope="module")
+def exported_classes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[tfbbb.BayesianModel, Path]:
+    live = network("categorical", 3)
+    path = tmp_path_factory.mktemp("classes") / "1"
+    live.export_predictive(path, classes=["no", "some", "all"])
+    return live, path
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def ensemble(exported_ensemble: Any, request: pytest.FixtureRequest) -> SimpleNamespace:
+    live, path = exported_ensemble
     loaded = tfbbb.load(path, engine=request.param)
     return SimpleNamespace(live=live, path=path, loaded=loaded)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def classes(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> SimpleNamespace:
-    live = network("categorical", 3)
-    path = tmp_path_factory.mktemp("classes") / "1"
-    live.export_predictive(path, classes=["no", "some", "all"])
+def classes(exported_classes: Any, request: pytest.FixtureRequest) -> SimpleNamespace:
+    live, path = exported_classes
     loaded = tfbbb.load(path, engine=request.param)
     return SimpleNamespace(live=live, path=path, loaded=loaded)
 
@@ -268,17 +247,6 @@ def test_defaults_come_from_the_manifest(
             found.between_members, expected.between_members, **CLOSE
         )
     assert repr(found) == "Predictive(rows=12, targets=2, num_samples=60)"
-
-
-def test_signatures_of_an_ensemble_say_what_is_between_members(
-    ensemble: SimpleNamespace,
-) -> None:
-    expected = ensemble.live.predictive(X, 60, "local", seed=4)
-    signatures = tf.saved_model.load(str(ensemble.path / "2")).signatures
-    found = signatures["serving_default"](inputs=tf.constant(X))
-    np.testing.assert_allclose(
-        found["between_members"], expected.between_members, **CLOSE
-    )
 
 
 def test_blocks_change_no_draw(ensemble: SimpleNamespace) -> None:
@@ -372,24 +340,6 @@ def test_arguments_that_do_not_fit_are_refused(
         ensemble.loaded.predictive(X, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        (np.zeros((12, 3)), r"shape \[rows, 2\], .*Received: .*\(12, 3\)"),
-        (
-            np.full((12, 2), np.nan),
-            r"finite numbers, 1e\+18 .* Received: \[nan, nan\] in row 0",
-        ),
-        (np.zeros((11, 2)), r"one predictive distribution per row"),
-    ],
-)
-def test_targets_that_do_not_fit_are_refused(
-    ensemble: SimpleNamespace, targets: np.ndarray, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        ensemble.loaded.predictive(X).log_prob(targets)
-
-
 def test_classes_are_indices_or_one_hot_rows(classes: SimpleNamespace) -> None:
     prediction = classes.loaded.predictive(X)
     expected = prediction.log_prob(LABELS)
@@ -441,10 +391,9 @@ def test_model_of_lookup_tables_says_that_it_needs_tensorflow(
         tfbbb.load(cubes.path, engine="numpy")
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_everything_is_answered_where_there_is_one_library(
-    ensemble: SimpleNamespace, classes: SimpleNamespace, engine: str
+    exported_ensemble: Any, exported_classes: Any, engine: str
 ) -> None:
     program = """
 import sys
@@ -469,5 +418,5 @@ for path in paths:
         prediction.to_numpy(), prediction.stddev, prediction.between_members
     assert len(loaded.predictive(x, max_standard_error=1.0)) == 4
 """
-    paths = [str(ensemble.path), str(classes.path)]
+    paths = [str(path) for _, path in (exported_ensemble, exported_classes)]
     subprocess.run([sys.executable, "-c", program, engine, *paths], check=True)

@@ -1,7 +1,5 @@
 """A question of the table is answered by live models, SavedModels and loaded models."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +45,6 @@ UPPER = Question(
 def test_every_question_has_an_answer(question: Question) -> None:
     answering = Answers if question.of_summary else Recalibration
     assert question.compute is not None or hasattr(answering, question.name)
-
-
-def test_the_table_needs_no_tensorflow() -> None:
-    program = """
-import sys
-sys.modules["tensorflow"] = sys.modules["keras"] = None  # Importing them raises.
-import service.api.predictions.schemas
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_unknown_question_names_the_known() -> None:

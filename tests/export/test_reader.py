@@ -1,12 +1,10 @@
 import functools
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import tensorflow as tf
 
 import tfbbb
 from tests import exported_models
@@ -19,17 +17,6 @@ X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
 # A file of these tests does not change: one load serves all of them.
 load = functools.cache(tfbbb.load)
-
-
-def test_answer_is_that_of_the_signature(regression: Path) -> None:
-    expected = tf.saved_model.load(str(regression)).signatures["predict"](
-        inputs=tf.constant(X), num_samples=tf.constant(30), seed=tf.constant(7)
-    )
-    answer = load(regression).predict(X, num_samples=30, seed=7)
-    assert set(answer) == set(expected)
-    for name, value in expected.items():
-        # NumPy sums in another order.
-        np.testing.assert_allclose(answer[name], value, rtol=1e-4, atol=1e-6)
 
 
 def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
@@ -106,13 +93,6 @@ def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) ->
     )
     answer = load(columns).predict(frame)
     np.testing.assert_allclose(answer["mean"], [[204.0], [40.0]], atol=0.05)
-
-
-def test_data_frame_without_names_is_a_matrix(regression: Path) -> None:
-    model = load(regression)
-    np.testing.assert_array_equal(
-        model.predict(pd.DataFrame(X))["mean"], model.predict(X)["mean"]
-    )
 
 
 def test_newest_of_a_directory_of_versions_is_loaded(
@@ -204,36 +184,6 @@ def test_columns_model_names_what_does_not_fit(
     inputs = {"age": [1], "blood pressure": [1], "sex": ["f"], "region": ["x"]}
     with pytest.raises(InputError, match=message):
         load(columns).predict(inputs | change)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_samples": 1}, "`num_samples` must be at least 2"),
-        ({"num_samples": 2.0}, "`num_samples` must be an integer"),
-        ({"seed": 2**31}, r"`seed` must be .* below 2\*\*31"),
-    ],
-)
-def test_draws_are_validated(
-    regression: Path, arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        load(regression).predict(X, **arguments)
-
-
-@pytest.mark.parametrize("levels", [[1.0], [], 0.5, [[0.5]], [0.5, 1e-40]])
-def test_levels_are_validated(regression: Path, levels: Any) -> None:
-    with pytest.raises(ValueError, match="`levels` must be"):
-        load(regression).quantiles(X, levels)
-
-
-def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    subprocess.run(["cp", "-r", regression, copy], check=True)
-    weights = copy / "variables" / "variables.data-00000-of-00001"
-    weights.write_bytes(weights.read_bytes()[::-1])
-    with pytest.raises(ManifestError, match=r"variables\.data"):
-        tfbbb.load(copy)
 
 
 def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:

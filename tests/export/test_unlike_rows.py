@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
-from tests.exported_models import write_regression
 from tfbbb.training.familiarity import fit_familiarity
 from tfbbb.training.network import make_network
 from tfbbb.training.preparation import prepare
@@ -87,13 +86,6 @@ def test_values_beyond_the_training_values_have_warnings_of_their_own(cars):
     familiarity, sentences = described(cars, age=300.0)
     assert familiarity <= 0.01
     assert sentences == []
-
-
-def test_a_file_without_familiarity_has_none(tmp_path):
-    loaded = tfbbb.load(write_regression(tmp_path / "1"))
-    x = np.zeros((3, len(loaded.manifest.features)), np.float32)
-    assert loaded.familiarity(x) is None
-    assert "familiarity" not in loaded.predict(x)
 
 
 def test_few_rows_have_no_familiarity():

@@ -15,7 +15,7 @@ from tests.golden.write import answers_of
 from tfbbb.export.engine import NUMPY
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import Manifest, ManifestError
-from tfbbb.export.numpy_engine.functions import Graph, Step, read_functions
+from tfbbb.export.numpy_engine.functions import read_functions
 from tfbbb.export.numpy_engine.writer import numpy_functions
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -86,15 +86,6 @@ def test_sizes_are_those_of_each_call() -> None:
         x = np.arange(float(size))
         wanted = x.reshape(number, -1)
         np.testing.assert_array_equal(rows(x, np.array(number)), wanted)
-
-
-def test_sizes_that_are_values_are_computed_anew() -> None:
-    steps = [
-        Step(lambda x: np.arange(int(x[0])), (0,), (1,), "Range"),
-        Step(lambda x: np.array(x.size), (1,), (2,), "Size"),
-    ]
-    graph = Graph(1, steps, [2], {}, 3).with_shapes([np.array([4])])
-    assert graph([np.array([9])]) == [9]
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")

@@ -69,7 +69,12 @@ def steps() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     ("network", "method"),
-    [(dense, "local"), (dense, "weight"), (dense, "linearised"), (steps, "local")],
+    [
+        (dense, "weight"),
+        (steps, "local"),
+        pytest.param(dense, "local", marks=pytest.mark.slow),
+        pytest.param(dense, "linearised", marks=pytest.mark.slow),
+    ],
 )
 def test_row_has_the_same_answer_alone_and_among_others(
     network: Any, method: str, tmp_path: Path

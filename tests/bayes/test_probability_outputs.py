@@ -162,20 +162,3 @@ def test_predictive_of_a_plain_network_notices_a_softmax():
         tfbbb.predictive(network, X, likelihood="categorical")
     probabilities = tfbbb.predictive(network, X, likelihood=NUMBERS)
     assert probabilities.mean.shape == (20, 4)
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        [layers.Dense(4, "softmax")],
-        [layers.Dense(4), layers.Softmax()],
-        [layers.Dense(4), layers.Activation("softmax")],
-    ],
-    ids=["activation", "Softmax", "Activation"],
-)
-def test_conversion_removes_the_last_softmax(ending):
-    network = sequential(*ending)
-    twin = tfbbb.convert(
-        network, likelihood="categorical", posterior="point", bias_posterior="point"
-    )
-    np.testing.assert_allclose(twin.predict(X, verbose=0), network(X), rtol=1e-5)

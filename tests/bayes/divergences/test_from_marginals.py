@@ -124,6 +124,7 @@ def test_gradients_are_the_finite_differences(family, prior):
         np.testing.assert_allclose(gradient, slope, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.few(12)
 @families
 @each_prior
 def test_members_are_a_loop_over_single_weights(family, prior):

@@ -196,12 +196,12 @@ def test_steps_of_sequences_and_weights_have_their_own_expected_loss():
     assert found["nll"] == pytest.approx(rows @ weights / weights.sum(), rel=1e-5)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
-def test_every_policy_trains_with_weights_of_classes_and_metrics(policy):
+def test_half_precision_trains_with_weights_of_classes_and_metrics():
     inputs = keras.Input((4,))
-    last = DenseVariational(3, estimator="closed_form", dtype=policy)
+    last = DenseVariational(3, estimator="closed_form", dtype="mixed_bfloat16")
     model = tfbbb.BayesianModel(inputs, last(inputs), likelihood="categorical")
-    model.compile("adam", metrics=["accuracy", tfbbb.metrics.BrierScore()])
+    metrics = ["accuracy", tfbbb.metrics.BrierScore()]
+    model.compile("adam", metrics=metrics, run_eagerly=True)
     rows = tf.data.Dataset.from_tensor_slices((X, CLASSES)).batch(8)
     assert np.isfinite(list(model.fit(rows, verbose=0).history.values())).all()
     history = model.fit(

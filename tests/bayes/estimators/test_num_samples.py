@@ -109,14 +109,6 @@ def test_evaluation_passes_each_row_once():
     assert model(X).shape == (12, 1)
 
 
-def test_fit_evaluate_and_predict_with_several_draws():
-    model = model_of(ScoreFunction(4))
-    model.compile("adam", metrics=["mae"])
-    history = model.fit(X, Y, verbose=0, validation_split=0.25, epochs=2).history
-    assert np.isfinite([history[name] for name in ("loss", "mae", "val_mae")]).all()
-    assert model.predict(X, verbose=0).shape == (12, 1)
-
-
 def test_score_function_is_refused_outside_of_a_bayesian_model():
     layer = DenseVariational(2, estimator="score_function", kl_weight=0.1)
     with pytest.raises(ValueError, match=r"only.*BayesianModel.*Received"):

@@ -1,4 +1,3 @@
-import inspect
 import subprocess
 import sys
 
@@ -8,7 +7,6 @@ import pytest
 from tests.bayes.likelihoods.test_contract import EVERY, REGRESSIONS, made
 from tfbbb import likelihoods
 from tfbbb.bayes.families.support import Support
-from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.training.spec import JobSpec
 
 BOUNDS = [
@@ -65,22 +63,6 @@ def test_likelihood_and_spec_state_one_support(name, arguments):
     ).model.likelihood
     assert spec.support == likelihood.support
     assert (likelihood.support is None) == (likelihood.task == "classification")
-
-
-def test_bounds_of_a_likelihood_are_those_of_its_support():
-    bounded = [
-        name
-        for name in likelihoods.names()
-        if "low" in inspect.signature(type(likelihoods.get(name)).__init__).parameters
-    ]
-    assert bounded == ["beta"]
-    for low, high in BOUNDS:
-        config = {"low": low, "high": high}
-        expected = Support(low, high, closed=False)
-        spec = {"target": "y", "model": {"likelihood": {"name": "beta", **config}}}
-        assert likelihood_support("beta", config) == expected
-        assert likelihoods.Beta(low, high).support == expected
-        assert JobSpec.model_validate(spec).model.likelihood.support == expected
 
 
 @pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)

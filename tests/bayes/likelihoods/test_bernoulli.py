@@ -60,11 +60,6 @@ def test_several_labels_of_a_row_are_places():
     assert likelihood.probabilities(logits).shape == (5, 3, 2)
 
 
-def test_a_target_other_than_0_or_1_is_named():
-    with pytest.raises(ValueError, match=r"indices 0 to 1.*Received: 2 in row 1"):
-        built().check_targets([0, 2])
-
-
 def test_more_outputs_are_refused_with_the_way_to_several_labels():
     with pytest.raises(ValueError, match=r"\[rows, labels, 1\].*`Categorical`.*Rec"):
         Bernoulli().build((None, 2))

@@ -119,16 +119,6 @@ def test_fewer_than_two_classes_are_refused(outputs):
         Categorical().build((None, outputs))
 
 
-def test_nothing_is_to_be_adapted_or_learned():
-    likelihood = built()
-    likelihood.adapt(LABELS)
-    assert likelihood.adapted
-    assert not likelihood.learns
-    assert likelihood.num_outputs(7) == 7
-    assert likelihood.num_classes == 4
-    assert likelihood.noise_size == 1
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_soft_labels_of_a_step_are_refused(dtype):
     likelihood = Categorical()

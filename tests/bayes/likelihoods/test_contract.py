@@ -245,6 +245,7 @@ def test_precision_of_the_outputs_is_that_of_every_answer(name, arguments):
         )
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_leading_dimensions_pass_through(name, arguments):
     likelihood = built(name, arguments, places=(3,))
@@ -268,6 +269,7 @@ def test_leading_dimensions_pass_through(name, arguments):
     assert likelihood.log_prob(drawn, outputs).shape == (4, 2, 3)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_each_member_learns_as_it_would_alone(name, arguments):
     together = built(name, arguments, members=3)

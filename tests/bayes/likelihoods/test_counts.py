@@ -171,11 +171,6 @@ def test_outputs_of_zero_have_the_mean_of_targets(kind):
         np.testing.assert_allclose(mean[0], targets.mean(axis=0), rtol=1e-6)
 
 
-def test_network_of_raw_units_gives_the_log_of_the_mean():
-    likelihood = built("poisson, raw")
-    np.testing.assert_allclose(likelihood.mean(np.log([[3.0, 0.1]])), [[3.0, 0.1]])
-
-
 @pytest.mark.parametrize("kind", ["learned", "heteroscedastic"])
 def test_dispersion_starts_at_the_variance_or_twice_the_mean(kind):
     likelihood = built(kind)

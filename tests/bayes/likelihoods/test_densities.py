@@ -113,13 +113,6 @@ def test_network_may_work_in_the_units_of_what_is_linked(kind, linked):
     np.testing.assert_allclose((linked or np.log)(found), outputs, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [Laplace, StudentT, LogNormal])
-def test_a_given_scale_is_in_units_of_targets(kind):
-    likelihood = built(kind(scale=0.3))
-    scale = likelihood.parameters(outputs_for(likelihood, 3))["scale"]
-    np.testing.assert_array_equal(scale, np.full((3, 2), 0.3))
-
-
 @pytest.mark.parametrize(
     ("kind", "wrong"), [(Gamma, 0.0), (Gamma, 1e19), (LogNormal, 1e-19)]
 )

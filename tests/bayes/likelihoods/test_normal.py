@@ -116,27 +116,10 @@ def test_target_that_is_constant_in_single_precision_is_refused(y, number):
     assert not likelihood.adapted
 
 
-def test_targets_come_out_in_the_shape_that_log_prob_takes():
-    assert built().check_targets([1, 2, 3]).shape == (3, 1)
-    assert built().check_targets(np.ones((3, 1))).shape == (3, 1)
-    assert built(2).check_targets(TARGETS).shape == (40, 2)
-
-
-@pytest.mark.parametrize("shape", [(4,), (4, 3)])
-def test_targets_of_another_number_are_refused(shape):
-    with pytest.raises(ValueError, match=rf"\[rows, 2\].*Received: shape=\({shape[0]}"):
-        built(2).check_targets(np.zeros(shape))
-
-
 @pytest.mark.parametrize("outputs", [3, None])
 def test_heteroscedastic_net_needs_an_even_number_of_outputs(outputs):
     with pytest.raises(ValueError, match="two outputs per target"):
         Normal(heteroscedastic=True).build((None, outputs))
-
-
-def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
-    with pytest.raises(ValueError, match=r"built for 2 targets.*shape \(5, 3\)"):
-        built(2).mean(np.zeros((5, 3)))
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,6 @@ def test_outputs_of_zero_have_the_frequencies_of_targets():
     np.testing.assert_allclose(likelihood.probabilities([[0.0]])[0, 0], 0.01, atol=1e-3)
 
 
-def test_class_without_a_training_target_keeps_a_place():
-    probabilities = built(4, labels=[0, 0, 3, 3]).probabilities([[0.0]])
-    assert np.all(probabilities.numpy() > 0.05)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_log_probabilities_keep_their_digits_far_from_the_cutpoints(dtype):
     likelihood = built(3)

@@ -6,11 +6,6 @@ from tfbbb.bayes.likelihoods import (
 )
 
 
-def test_get_returns_an_object_unchanged():
-    likelihood = Normal(scale=2.0)
-    assert likelihoods.get(likelihood) is likelihood
-
-
 @pytest.mark.parametrize("unknown", ["gaussian", None, 3, Normal])
 def test_an_unknown_name_error_lists_the_names(unknown):
     with pytest.raises(ValueError, match=r"Pass one of .*'normal', .*Rec"):

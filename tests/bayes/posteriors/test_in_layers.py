@@ -99,8 +99,3 @@ def test_local_and_flipout_refuse_posteriors_that_do_not_factorise():
         for estimator in ("local", "flipout"):
             with pytest.raises(ValueError, match=r"Use one of 'auto'.*'weight'"):
                 DenseVariational(4, posterior=family, estimator=estimator)
-
-
-def test_only_a_point_is_made_without_a_prior():
-    with pytest.raises(ValueError, match="prior=None"):
-        DenseVariational(4, prior=None)

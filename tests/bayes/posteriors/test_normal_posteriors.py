@@ -193,11 +193,6 @@ def test_matrix_normal_refuses_many_rows_with_full_covariance():
         variational_weight(posteriors.MatrixNormal("full"), shape=shape)
 
 
-def test_matrix_normal_is_factorised_where_its_covariances_are_diagonal():
-    assert posteriors.MatrixNormal("diagonal").factorised
-    assert not posteriors.MatrixNormal("full").factorised
-
-
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
 def test_scale_of_the_rows_of_a_matrix_normal_is_pinned(covariance):
     weight = variational_weight(posteriors.MatrixNormal(covariance))

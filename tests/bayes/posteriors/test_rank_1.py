@@ -35,17 +35,6 @@ def test_members_are_a_loop_over_single_posteriors():
         np.testing.assert_allclose(weight.variance[k], member.variance, rtol=1e-5)
 
 
-def test_perturbations_are_draws_less_the_mean():
-    weight = variational_weight("rank_1")
-    noise = weight.noise(tf.constant([0, 4]), samples=2)
-    np.testing.assert_allclose(
-        weight.perturb(noise) + weight.mean,
-        weight.draw_from(noise),
-        rtol=1e-5,
-        atol=1e-6,
-    )
-
-
 def test_starts_near_the_initial_scale_relative_to_the_matrix():
     weight = variational_weight("rank_1", spread=0.0)
     relative = weight.stddev / np.abs(weight.mean)

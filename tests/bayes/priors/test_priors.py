@@ -1,6 +1,5 @@
 import json
 
-import keras
 import pytest
 import tensorflow_probability as tfp
 
@@ -36,20 +35,6 @@ def test_priors_with_other_arguments_differ():
             assert prior != other
 
 
-def test_every_prior_without_a_needed_argument_resolves_by_name():
-    for name in (
-        "empirical_normal",
-        "gamma_normal",
-        "horseshoe",
-        "laplace",
-        "normal",
-        "scale_mixture_normal",
-        "student_t",
-    ):
-        assert isinstance(priors.get(name), priors.Prior)
-    assert priors.get(None) is None
-
-
 def test_from_posterior_by_name_says_what_to_pass():
     with pytest.raises(ValueError, match=r"FromPosterior\(model\)"):
         priors.get("from_posterior")
@@ -83,8 +68,3 @@ def test_from_posterior_by_name_says_what_to_pass():
 def test_refuses_arguments_that_make_no_distribution(make, message):
     with pytest.raises(ValueError, match=f"Received: {message}"):
         make()
-
-
-def test_deserialize_refuses_another_kind_of_object():
-    with pytest.raises(ValueError, match="describes no prior"):
-        priors.get(keras.saving.serialize_keras_object(keras.initializers.Zeros()))

@@ -146,14 +146,6 @@ class StandardizedTargets(Likelihood):
         self.target_low.assign(low)
         self.target_high.assign(high)
 
-    def load_own_variables(self, store: Any) -> None:
-        """Loads variables; the range of the targets stays where a file lacks it."""
-        values = {name: store[name] for name in store.keys()}  # noqa: SIM118
-        if self._widest_range is not None and len(values) == len(self.variables) - 2:
-            for variable in (self.target_low, self.target_high):
-                values[str(len(values))] = variable.numpy()
-        super().load_own_variables(values)
-
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean and standard deviation of each column, [k] each."""
         shift, scale = values.mean(axis=0), values.std(axis=0)

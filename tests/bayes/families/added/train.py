@@ -36,6 +36,7 @@ def train(directory: Path) -> dict[str, object]:
                 "posterior": {"name": "laplace", "initial_scale": 0.2},
                 "likelihood": "logistic",
                 "hidden_units": [3],
+                "members": 1,
                 "numeric_encoding": "standardized",
             },
             "training": {"epochs": 1, "seed": 1},

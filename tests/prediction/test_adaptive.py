@@ -119,12 +119,6 @@ def test_deadline_cuts_the_draws_and_says_so(model):
     np.testing.assert_array_equal(relaxed.num_samples, 64)
 
 
-def test_past_deadline_is_answered_with_the_fewest_draws(model):
-    found = model.predictive(X, 64, "local", deadline_ms=1e-6)
-    np.testing.assert_array_equal(found.num_samples, 4)
-    assert found.truncated.all()
-
-
 def test_no_row_gets_more_than_the_most(model, monkeypatch):
     monkeypatch.setattr(adaptive, "MOST_SAMPLES", 256)
     found = model.predictive(X, 64, "local", max_standard_error=1e-9)

@@ -50,6 +50,7 @@ LAYERS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("layer", "x"), LAYERS, ids=[type(layer).__name__ for layer, _ in LAYERS]
 )
@@ -68,12 +69,6 @@ def test_rows_share_a_mask_but_not_their_answers():
     np.testing.assert_allclose(together[:, 1:2], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_dropout_within_nested_models_drops_too():
-    inner = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.5)])
-    draws = draws_of(network(inner, X), X, num_samples=50)
-    assert np.all(draws.std(axis=0) > 0.0)
-
-
 def test_dropout_adds_to_the_variance_of_weights():
     wide = {"posterior": MeanFieldNormal(initial_scale=1.0)}
     inputs = keras.Input((4,))
@@ -89,12 +84,6 @@ def test_dropout_adds_to_the_variance_of_weights():
     np.testing.assert_allclose(without.epistemic, variance, rtol=1e-5)
     # A variance from 10 000 pairs, of moderate kurtosis.
     np.testing.assert_allclose(dropped.epistemic, more, rtol=5.0 * np.sqrt(3.0 / 1e4))
-
-
-def test_deterministic_model_needs_a_layer_that_drops():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)], name="known")
-    with pytest.raises(ValueError, match=r"no variational or dropout layer"):
-        tfbbb.predictive(model, X, likelihood=NORMAL, include_dropout=True)
 
 
 def test_layers_that_drop_within_themselves_are_refused_by_name():

@@ -21,10 +21,10 @@ PLACES = [(), (2,)]
 # By number of places: with scalar and vector targets, counts and classes.
 SHORT = (
     {
-        *("normal, heteroscedastic", "beta", "normal_mixture", "multivariate_normal"),
-        *("negative_binomial", "categorical", "ordered_logistic"),
+        *("normal, heteroscedastic", "multivariate_normal", "negative_binomial"),
+        *("categorical", "ordered_logistic"),
     },
-    {"normal", "multivariate_normal", "poisson", "categorical"},
+    {"normal", "categorical"},
 )
 MOMENTS = ("mean", "variance")
 

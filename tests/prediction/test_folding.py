@@ -136,6 +136,7 @@ def network(body, x, members=1):
     return keras.Model(inputs, outputs)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("body", BODIES)
 def test_samples_in_channels_answer_as_samples_in_rows(body, monkeypatch):
     x = SEQUENCES if body is causal else IMAGES

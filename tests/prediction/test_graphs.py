@@ -235,12 +235,3 @@ def test_first_prediction_builds_the_model():
     unbuilt = keras.Sequential([variational(3), variational(2)])
     prediction = tfbbb.predictive(unbuilt, X, likelihood=Normal(scale=1.0))
     assert prediction.mean.shape == (3, 2)
-
-
-def test_model_that_grows_is_predicted_as_it_is_now():
-    model = keras.Sequential([keras.Input((4,)), variational(3)])
-    before = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0)).mean
-    model.add(variational(2))
-    after = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0)).mean
-    assert before.shape == (3, 3)
-    assert after.shape == (3, 2)

@@ -74,21 +74,6 @@ def test_inputs_of_unequal_widths_are_found_by_name(of_two_widths):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_exported_columns_are_found_by_name(tmp_path):
-    keras.utils.set_random_seed(0)
-    columns = {name: keras.Input((), name=name) for name in ("num", "cat")}
-    layers = [keras.layers.Reshape((1,))(column) for column in columns.values()]
-    outputs = DenseVariational(1)(keras.layers.Concatenate()(layers))
-    model = tfbbb.BayesianModel(columns, outputs, likelihood=LIKELIHOOD)
-    model.export_predictive(tmp_path / "model")
-    loaded = tfbbb.load(tmp_path / "model")
-    x = {"cat": CAT[:, 0], "num": NUM[:, 0], "id": NUM[:, 1]}
-    expected = model.predictive(x, method="local").mean
-    np.testing.assert_allclose(loaded.predictive(x).mean, expected, rtol=1e-5)
-    matrix = np.stack([NUM[:, 0], CAT[:, 0]], axis=1)
-    np.testing.assert_allclose(loaded.predictive(matrix).mean, expected, rtol=1e-5)
-
-
 class Nested(keras.Model):
     """A model without a graph, which takes dictionaries within dictionaries."""
 
@@ -105,15 +90,6 @@ def test_subclassed_models_may_nest_their_inputs():
     model, x = Nested(), {"num": NUM, "others": {"cat": [CAT]}}
     found = tfbbb.predictive(model, x, likelihood=LIKELIHOOD, num_samples=4).mean
     np.testing.assert_allclose(found, model(x), rtol=1e-4, atol=1e-5)
-
-
-def test_only_input_may_come_in_a_list():
-    inputs = keras.Input((4,))
-    model = tfbbb.BayesianModel(inputs, DenseVariational(1, **KNOWN)(inputs))
-    expected = model.predictive(NUM).mean
-    np.testing.assert_array_equal(model.predictive([NUM]).mean, expected)
-    one = model.predictive(NUM[:1].tolist()).mean
-    np.testing.assert_allclose(one, expected[:1], rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("change", "method"),
     [
@@ -110,15 +110,6 @@ def test_answers_are_those_of_the_present_weights(changing, tmp_path, change, me
     np.testing.assert_array_equal(found.mean, expected.mean)
     np.testing.assert_array_equal(found.variance, expected.variance)
     np.testing.assert_array_equal(found.quantile(0.3), expected.quantile(0.3))
-
-
-def test_inputs_may_change_after_the_prediction(model):
-    # Nothing is kept of outputs in so little memory: they are computed again.
-    x = X.copy()
-    prediction = model.predictive(x, 20, "local", max_memory_mb=1e-3)
-    before = prediction.quantile(0.3)
-    x[:] = 100.0
-    np.testing.assert_array_equal(prediction.quantile(0.3), before)
 
 
 def alive(references):
@@ -180,7 +171,7 @@ def test_threads_get_the_draws_of_their_own_seeds(model):
     fresh, wrong = network(), []
 
     def predict(seed):
-        for _ in range(20):
+        for _ in range(5):
             # Of the first call, that compiles, too.
             for each in (fresh, model):
                 if np.any(each.predictive(X, 40, seed=seed).mean != expected[seed]):
@@ -193,10 +184,10 @@ def test_threads_get_the_draws_of_their_own_seeds(model):
 
 def test_threads_may_predict_while_the_model_is_trained(model):
     def predict():
-        for _ in range(20):
+        for _ in range(10):
             assert np.all(np.isfinite(model.predictive(X, 20).variance))
 
-    failures = run_together([predict, lambda: model.fit(X, Y, epochs=20, verbose=0)])
+    failures = run_together([predict, lambda: model.fit(X, Y, epochs=10, verbose=0)])
     assert not failures
     fresh = network()
     fresh.set_weights(model.get_weights())

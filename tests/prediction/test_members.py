@@ -54,16 +54,3 @@ def test_samples_are_spread_evenly(model):
     for asked, given in ((100, 102), (2, 12), (12, 12), (13, 18)):
         assert model.predictive(X, asked).num_samples == given
     assert not model.members[0].predictive(X).between_members.any()
-
-
-def test_member_standardizes_its_inputs_as_the_model_does():
-    standardize = keras.layers.Normalization()
-    standardize.adapt(100.0 + 10.0 * X)
-    inputs = keras.Input((3,))
-    outputs = DenseVariational(1)(standardize(inputs))
-    model = tfbbb.BayesianModel(inputs, outputs, members=2)
-    rows = 100.0 + 10.0 * X
-    means = [member.predictive(rows).mean for member in model.members]
-    np.testing.assert_allclose(
-        model.predictive(rows).mean, np.mean(means, axis=0), rtol=1e-5, atol=1e-6
-    )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.bayes.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
@@ -39,16 +39,6 @@ def test_rows_may_be_arrays_lists_or_frames(plain):
     np.testing.assert_array_equal(integers, whole)
 
 
-def test_likelihood_may_be_a_name_an_object_or_a_config(plain):
-    named = tfbbb.predictive(plain, X, likelihood="categorical")
-    for likelihood in (
-        Categorical(),
-        tfbbb.likelihoods.serialize(Categorical()),
-    ):
-        made = tfbbb.predictive(plain, X, likelihood=likelihood)
-        np.testing.assert_array_equal(made.probabilities, named.probabilities)
-
-
 def test_likelihoods_that_differ_are_not_taken_for_each_other(plain):
     scales = [0.5, 2.0, 0.5]
     predictions = [
@@ -71,11 +61,6 @@ def test_own_likelihood_of_a_model_is_not_to_be_given():
     np.testing.assert_array_equal(model.predictive(X).mean, prediction.mean)
     given = tfbbb.predictive(model, X, likelihood=Normal(scale=3.0))
     np.testing.assert_allclose(given.aleatoric, 9.0, rtol=1e-6)
-
-
-def test_two_samples_are_the_fewest(plain):
-    with pytest.raises(ValueError, match=r"two samples .* num_samples=1"):
-        tfbbb.predictive(plain, X, likelihood=NORMAL, num_samples=1)
 
 
 def test_no_rows_are_refused(plain):
@@ -145,14 +130,6 @@ def test_inputs_of_another_shape_are_refused(shape):
         ValueError, match=r"'table' of the model has the shape \['rows', 4\]. Received"
     ):
         model.predictive(np.ones(shape))
-
-
-def test_single_column_may_come_without_its_dimension():
-    inputs = keras.Input((1,))
-    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
-    x = np.linspace(-1.0, 1.0, 5)
-    flat, column = model.predictive(x), model.predictive(x[:, np.newaxis])
-    np.testing.assert_allclose(flat.mean, column.mean, rtol=1e-6)
 
 
 def test_rows_without_a_finite_answer_are_refused_by_number():

@@ -61,17 +61,6 @@ def components(regression):
     return stats.norm(likelihood.mean(draws).numpy(), np.sqrt(variance))
 
 
-def test_interval_is_central(prediction):
-    lower, upper = prediction.interval(0.8)
-    expected = prediction.quantile([0.1, 0.9])
-    np.testing.assert_allclose(lower, expected[:, 0], rtol=1e-9)
-    np.testing.assert_allclose(upper, expected[:, 1], rtol=1e-9)
-    lowers, uppers = prediction.interval([0.5, 0.8])
-    assert lowers.shape == uppers.shape == (8, 2, 2)
-    np.testing.assert_allclose(lowers[:, 1], lower, rtol=1e-9)
-    np.testing.assert_allclose(uppers[:, 1], upper, rtol=1e-9)
-
-
 def test_log_prob_of_draws_is_the_log_density_under_each(prediction, components):
     found = prediction.log_prob_of_draws(Y)
     assert found.shape == (8, 200)
@@ -147,22 +136,3 @@ def test_questions_that_have_no_answer_are_refused(prediction, classes):
         prediction.log_prob(Y[:, 0])
     with pytest.raises(ValueError, match="class indices 0 to 2"):
         classes.log_prob(np.full(8, 3))
-
-
-@pytest.mark.parametrize(
-    "likelihood", ["poisson", tfbbb.likelihoods.OrderedLogistic(4)]
-)
-def test_distribution_function_of_integers_is_a_step_function(likelihood):
-    model = network(1, likelihood)
-    model.likelihood.adapt(np.array([0, 1, 2, 3, 1, 2]))
-    prediction = model.predictive(X, num_samples=50)
-    assert prediction.discrete
-    labels = np.ones(8, int)
-    np.testing.assert_allclose(
-        prediction.cdf(labels), prediction.cdf(labels[:, np.newaxis] + 0.25)
-    )
-    np.testing.assert_allclose(
-        np.exp(prediction.log_prob(labels)),
-        (prediction.cdf(labels) - prediction.cdf(labels - 1))[:, 0],
-        rtol=1e-6,
-    )

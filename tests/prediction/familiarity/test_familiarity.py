@@ -81,13 +81,12 @@ def test_familiarity_is_the_rank_of_its_formula():
     assert np.mean(np.abs(familiarity(new) - expected) < 1e-6) > 0.8
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(20, 10), (100, 30)])
-def test_few_rows_of_many_columns_raise_no_false_alarms(rows, columns):
+def test_few_rows_of_many_columns_raise_no_false_alarms():
     shares = []
     for seed in range(20):
         generator = np.random.default_rng(seed)
-        familiarity = tfbbb.Familiarity.fit(generator.normal(size=(rows, columns)))
-        new = familiarity(generator.normal(size=(300, columns))).numpy()
+        familiarity = tfbbb.Familiarity.fit(generator.normal(size=(20, 10)))
+        new = familiarity(generator.normal(size=(300, 10))).numpy()
         shares.append([np.mean(new <= level) for level in (0.05, 0.2)])
     # The share of a set of training rows varies by about its own square root.
     error = np.std(shares, axis=0) / np.sqrt(20)
@@ -294,16 +293,6 @@ def test_rows_of_other_columns_are_refused(rows, message):
 def test_rows_that_cannot_be_fitted_are_refused(x, message):
     with pytest.raises(ValueError, match=message):
         tfbbb.Familiarity.fit(x)
-
-
-def test_rows_without_a_named_column_are_refused():
-    familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
-    with pytest.raises(ValueError, match="must be a dictionary with the columns"):
-        familiarity(np.zeros((2, 4)))
-    rows = mixed_columns(5, 1)
-    del rows["day"]
-    with pytest.raises(ValueError, match=r"Received: \['age', 'doors', 'fuel'\]"):
-        familiarity(rows)
 
 
 def test_a_familiarity_of_other_inputs_is_refused():

@@ -13,7 +13,6 @@ from tests.prediction.recalibration.known_models import (
 )
 from tfbbb.prediction.recalibration import (
     ConformalIntervals,
-    ConformalSets,
     IsotonicPIT,
     Temperature,
     VarianceScaling,
@@ -114,19 +113,6 @@ def test_no_row_is_scored_by_a_recalibration_that_has_seen_it(numbers):
     assert calibration_error(found, y) < calibration_error(prediction, y)
 
 
-def test_some_rows_of_a_cross_fitted_prediction_keep_their_answers(numbers):
-    model, prediction, y = numbers
-    found = CrossFitted(VarianceScaling(), model.likelihood, prediction, y)
-    lower, upper = found.interval(0.9)
-    rows = np.random.default_rng(1).permutation(ROWS)[:7]
-    taken = found.take(rows)
-    assert (len(taken), len(found)) == (7, ROWS)
-    np.testing.assert_allclose(taken.mean, found.mean[rows])
-    np.testing.assert_allclose(taken.log_prob(y[rows]), found.log_prob(y)[rows])
-    np.testing.assert_allclose(taken.interval(0.9)[0], lower[rows])
-    np.testing.assert_allclose(taken.interval(0.9)[1], upper[rows])
-
-
 def test_a_row_of_its_own_group_is_scored_by_its_group(numbers):
     model, prediction, y = numbers
     labels = np.where(np.arange(ROWS) % 2, "near", "far")
@@ -159,17 +145,6 @@ def test_too_few_rows_leave_the_model_as_it_is(numbers, method, rows, reason):
     assert reason in choice.report["reason"]
 
 
-def test_a_given_recalibration_is_scored(classes):
-    model, prediction, y = classes
-    method = ConformalSets(density=Temperature())
-    choice = choose(model.likelihood, prediction, y, method)
-    assert choice.report["chosen"] == "temperature, conformal_sets"
-    assert [tried["name"] for tried in choice.report["tried"]] == [
-        "none",
-        "temperature, conformal_sets",
-    ]
-
-
 def test_targets_that_no_factor_fits_leave_the_model_as_it_is(numbers):
     model, prediction, _ = numbers
     choice = choose(model.likelihood, prediction, prediction.mean, VarianceScaling())
@@ -194,17 +169,6 @@ def test_some_rows_of_a_prediction_have_their_answers():
     np.testing.assert_allclose(
         whole.take(rows).joint_sample(3), whole.joint_sample(3)[:, rows]
     )
-
-
-def test_what_is_kept_comes_first_in_the_reason(numbers, monkeypatch):
-    model, prediction, y = numbers
-    monkeypatch.setattr(
-        "tfbbb.prediction.recalibration.choice.suitable", lambda likelihood: None
-    )
-    report = choose(model.likelihood, prediction, y).report
-    assert report["chosen"] == "conformal_intervals"
-    assert report["reason"].startswith("Conformal intervals help: ")
-    assert report["reason"].endswith("density suits the likelihood.")
 
 
 def test_intervals_that_would_be_much_longer_are_left(numbers, monkeypatch):

@@ -181,17 +181,6 @@ def test_only_intervals_change():
     )
 
 
-def test_counts_have_intervals_too():
-    model = network(1, "poisson")
-    counts = np.random.default_rng(0).poisson(3.0, size=(200, 1))
-    assert isinstance(model.recalibrate(X[:200], counts), ConformalIntervals)
-    lower, upper = model.predictive(X[:200]).interval(0.9)
-    assert np.mean((lower <= counts) & (counts <= upper)) >= 0.9
-    assert (lower >= 0.0).all()
-    assert np.array_equal(lower, np.floor(lower))
-    assert np.array_equal(upper, np.floor(upper))
-
-
 def test_a_level_that_needs_more_rows_is_refused():
     model = network()
     model.recalibration = ConformalIntervals([np.arange(20.0).tolist()])
@@ -207,20 +196,22 @@ def test_levels_in_single_precision_are_rounded_to_decimals():
             assert fitted.reach(level) == [10.0 * percent - 1.0]
 
 
+@pytest.mark.parametrize(
+    ("units", "likelihood", "message"),
+    [
+        (3, "categorical", r"Classes have no intervals.*Categorical"),
+        (2, "normal", r"The model has 2 targets.*targets=1, rows=1"),
+    ],
+)
+def test_scores_of_another_model_are_refused(units, likelihood, message):
+    with pytest.raises(ValueError, match=message):
+        network(units, likelihood).recalibration = ConformalIntervals([[1.0]])
+
+
 def test_places_of_a_row_are_refused():
     some = Known(stats.norm(), 5)
     with pytest.raises(ValueError, match=r"Places of one row.*\(5, 4, 1\)"):
         ConformalIntervals().fitted(LIKELIHOOD, some, np.zeros((5, 4, 1)))
-
-
-def test_classes_are_refused():
-    with pytest.raises(ValueError, match=r"Classes have no intervals.*Categorical"):
-        network(3, "categorical").recalibration = ConformalIntervals([[1.0]])
-
-
-def test_every_target_needs_its_scores():
-    with pytest.raises(ValueError, match=r"The model has 2 targets.*targets=1, rows=1"):
-        network(2).recalibration = ConformalIntervals([[1.0]])
 
 
 @pytest.mark.parametrize(

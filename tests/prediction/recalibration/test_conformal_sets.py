@@ -83,17 +83,6 @@ def test_of_equal_probabilities_the_first_counts_as_more_probable():
     np.testing.assert_allclose(more_probable([[0.25, 0.5, 0.25]]), [[0.5, 0, 0.75]])
 
 
-def test_sets_are_larger_where_the_model_is_less_certain():
-    generator = np.random.default_rng(1)
-    predicted, true = probabilities(generator, 4000)
-    known = types.SimpleNamespace(probabilities=predicted[:2000])
-    fitted = ConformalSets().fitted(LIKELIHOOD, known, labels(generator, true)[:2000])
-    sizes = answer(fitted, predicted[2000:], 0.9).sum(axis=1)
-    entropy = stats.entropy(predicted[2000:], axis=1)
-    assert sizes.min() == 1
-    assert stats.spearmanr(sizes, entropy).statistic > 0.7
-
-
 def test_a_level_beyond_the_rows_has_all_classes():
     fitted = ConformalSets([[0.1, 0.2]])
     assert answer(fitted, np.eye(3), 0.9).all()
@@ -120,16 +109,13 @@ def test_temperature_and_sets_hold_together():
     assert covered.mean() == pytest.approx(0.8, abs=4 * np.sqrt(2 * 0.16 / 2000))
 
 
-def test_numbers_are_refused():
+def test_numbers_and_scores_of_several_targets_are_refused():
+    with pytest.raises(ValueError, match="one class, and thus one score"):
+        network(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
     with pytest.raises(ValueError, match=r"Prediction sets consist of classes.*Normal"):
         network().recalibration = ConformalSets([[0.5]])
     with pytest.raises(ValueError, match="Only classes have prediction sets"):
         network().predictive(X[:3]).prediction_set(0.9)
-
-
-def test_a_row_has_one_score():
-    with pytest.raises(ValueError, match="one class, and thus one score"):
-        network(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
 
 
 def test_places_of_a_row_are_refused():

@@ -14,8 +14,6 @@ from tests.prediction.recalibration.known_models import (
     spread_out,
 )
 from tfbbb.bayes.likelihoods import (
-    Gamma,
-    LogNormal,
     Normal,
 )
 from tfbbb.prediction.recalibration import IsotonicPIT
@@ -161,26 +159,6 @@ def test_the_densities_under_draws_average_to_the_density(bent):
     y = prediction.mean + 0.3
     of_draws = np.exp(prediction.log_prob_of_draws(y)).mean(axis=1)
     np.testing.assert_allclose(np.log(of_draws), prediction.log_prob(y), rtol=1e-9)
-
-
-def test_without_knots_nothing_changes():
-    model = network()
-    before = model.predictive(X[:5])
-    model.recalibration = IsotonicPIT()
-    after = model.predictive(X[:5])
-    np.testing.assert_array_equal(after.variance, before.variance)
-    np.testing.assert_allclose(after.quantile(0.9), before.quantile(0.9), rtol=1e-9)
-
-
-@pytest.mark.parametrize("likelihood", [LogNormal(scale=0.5), Gamma(concentration=4.0)])
-def test_positive_targets_stay_positive(likelihood):
-    model = network(1, likelihood)
-    y = 2.0 * drawn(model, X[:300])
-    assert isinstance(model.recalibrate(X[:300], y, num_samples=DRAWS), IsotonicPIT)
-    prediction = model.predictive(X[:300], num_samples=DRAWS)
-    coverage = tfbbb.metrics.interval_coverage(prediction, y, 0.9)
-    assert coverage == pytest.approx(0.9, abs=4.0 * np.sqrt(0.09 / 300))
-    assert np.all(model.predictive(FRESH[:20]).quantile(1e-4) > 0.0)
 
 
 def test_rows_with_the_same_targets_share_a_knot():

@@ -47,10 +47,6 @@ def test_without_epistemic_variance_t_maximises_the_likelihood():
     [
         *(("categorical", None), ("bernoulli", 2)),
         *(("ordered", None), ("ordered_with_scale", 2)),
-        pytest.param("categorical", 2, marks=pytest.mark.slow),
-        pytest.param("bernoulli", None, marks=pytest.mark.slow),
-        pytest.param("ordered", 2, marks=pytest.mark.slow),
-        pytest.param("ordered_with_scale", None, marks=pytest.mark.slow),
     ],
 )
 def test_the_temperature_of_the_labels_is_recovered(name, members):

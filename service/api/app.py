@@ -11,8 +11,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 import tfbbb
-from service.api import documentation, guide, page
-from service.api.audit import endpoints as audit
+from service.api import audit, documentation, guide, page, retention
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
@@ -54,8 +53,6 @@ from service.api.openapi import describe_portably
 from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
-from service.api.retention import endpoints as retention
-from service.api.retention import removal
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.data_directory import lock_data_directory, write_reserve
@@ -153,7 +150,7 @@ def create_app(
                 )
                 # One process of a machine removes what is not kept any longer.
                 removing = (
-                    asyncio.create_task(removal.tend(state))
+                    asyncio.create_task(retention.tend(database, settings))
                     if directory is None
                     else None
                 )
@@ -194,7 +191,6 @@ def create_app(
         jobs,
         keys,
         audit,
-        retention,
         datasets,
         metrics_endpoints,
     ):

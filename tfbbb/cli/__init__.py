@@ -15,6 +15,7 @@ from tfbbb.cli import (
     inspect,
     model_report,
     predict,
+    prune,
     sample,
     serve,
     train,
@@ -71,6 +72,7 @@ app.command("report")(model_report.report)
 app.command("serve")(serve.serve)
 app.add_typer(keys)
 app.command("backup")(backup.backup)
+app.command("prune")(prune.prune)
 app.add_typer(remote)
 app.command("demo")(demo.demo)
 app.add_typer(benchmark)

@@ -167,19 +167,6 @@ class Client:
         """Revokes an API key; the service refuses the key from then on."""
         self._connection.request("DELETE", f"/v1/keys/{id}")
 
-    def retention(self, *, apply: bool = False) -> list[JsonObject]:
-        """Lists what the settings of the service no longer keep, by kind.
-
-        The client's key needs the scope `admin`.
-
-        Args:
-            apply: Whether to remove it now, which the service does every hour. By
-                default nothing is removed.
-        """
-        method, path = ("POST", ":apply") if apply else ("GET", "")
-        answer = self._connection.request(method, f"/v1/retention{path}")
-        return list(answer["kinds"])
-
     def close(self) -> None:
         """Closes the open connections to the service."""
         self._connection.close()

@@ -27,13 +27,7 @@ from service.shared.json_types import JsonObject
 
 
 class Actor(NamedTuple):
-    """Who makes a change.
-
-    Args:
-        name: Name of the key, or of the part of the service.
-        key_id: Id of the key; None if no key asked for the change.
-        request_id: Id of the request, as in the access log.
-    """
+    """Who makes a change: a key, by a request, or a part of the service by its name."""
 
     name: str
     key_id: str | None = None
@@ -56,14 +50,9 @@ def acting(actor: Actor) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Audited:
-    """What is recorded of the rows of a table.
+    """What a row is, the action that adds one, and the columns that an entry repeats.
 
-    Args:
-        kind: What a row is.
-        added: The action that adds one.
-        details: The columns that an entry repeats.
-        set: The actions that set a column, by column.
-        cleared: The actions that clear a column, by column.
+    `set` and `cleared` are the actions that set or clear a column, by column.
     """
 
     kind: str
@@ -85,12 +74,7 @@ _TABLES: dict[type[Base], _Audited] = {
     ModelVersion: _Audited(
         "version", "publish", ("job_id", "becomes_latest"), set={"deleted_at": "delete"}
     ),
-    Label: _Audited(
-        "label",
-        "move",
-        ("number",),
-        set={"moved_at": "move"},
-    ),
+    Label: _Audited("label", "move", ("number",), set={"moved_at": "move"}),
     Key: _Audited(
         "key",
         "create",

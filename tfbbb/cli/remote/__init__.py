@@ -9,7 +9,6 @@ from tfbbb.cli.remote import (
     label,
     models,
     predict,
-    retention,
     train,
     watch,
 )
@@ -43,5 +42,4 @@ remote.command("cancel")(jobs.cancel)
 remote.command("retry")(jobs.retry)
 remote.command("models")(models.models)
 remote.command("label")(label.label)
-remote.command("retention")(retention.retention)
 remote.add_typer(delete)

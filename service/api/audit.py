@@ -1,0 +1,85 @@
+"""`/v1/audit`: who changed what and when."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
+from service.api.keys.caller import may_administer
+from service.api.pagination import Cursor, NextCursor, PageLimit, page
+from service.api.state import State
+from service.shared.database.tables import AuditEntry
+from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonObject
+
+router = APIRouter(
+    prefix="/v1/audit",
+    tags=["audit"],
+    dependencies=[may_administer],
+    route_class=ScopedRoute,
+)
+
+_Text = Annotated[str | None, Query(max_length=300, pattern=r"^[^\x00]*$")]
+
+
+class Change(BaseModel):
+    """A change that was committed."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    created_at: datetime
+    actor: str = Field(
+        description="Name of the key, or the part of the service that acted.",
+        examples=["nightly training"],
+    )
+    key_id: str | None = Field(description="`null` if no key asked for the change.")
+    request_id: str | None = Field(
+        description="The `X-Request-Id` of the request, as in the access log."
+    )
+    kind: str = Field(examples=["label"])
+    action: str = Field(examples=["move"])
+    subject: str = Field(
+        description="An id, or `NAME/VERSION`, or `NAME/LABEL`.",
+        examples=["houses/champion"],
+    )
+    details: JsonObject = Field(
+        description="Columns of the changed row; `before` has those that it changed.",
+        examples=[{"number": 2, "before": {"number": 1}}],
+    )
+
+
+class ChangePage(BaseModel):
+    """A page of changes, newest first."""
+
+    changes: list[Change]
+    next_cursor: str | None
+
+
+@router.get("", summary="List the changes", responses=responses(InvalidRequest))
+def list_changes(
+    state: State,
+    actor: _Text = None,
+    kind: _Text = None,
+    subject: _Text = None,
+    cursor: NextCursor = None,
+    limit: PageLimit = 50,
+) -> ChangePage:
+    """Lists who made, moved and deleted datasets, jobs, versions, labels and keys.
+
+    Newest first; pass `next_cursor` to get the next page.
+    """
+    wanted = {"actor": actor, "kind": kind, "subject": subject}
+    given = {column: value for column, value in wanted.items() if value is not None}
+    query = select(AuditEntry).filter_by(**given)
+    before = None if cursor is None else Cursor.parse(cursor)
+    with state.database.reading() as session:
+        entries, following = page(session, query, AuditEntry, before, limit)
+    return ChangePage(
+        changes=[Change.model_validate(entry) for entry in entries],
+        next_cursor=None if following is None else str(following),
+    )

@@ -1,1 +1,0 @@
-"""What the service removes by itself, and when."""

@@ -39,8 +39,22 @@ class Block:
         raise NotImplementedError
 
 
+class EigenBlock(Block):
+    """A curvature whose precision is diagonal in a basis that the prior leaves."""
+
+    def precision(self, prior: np.ndarray, factor: float) -> np.ndarray:
+        """Returns the eigenvalues of the precision."""
+        raise NotImplementedError
+
+    def log_determinant(self, prior: np.ndarray, factor: float) -> float:
+        return float(np.log(self.precision(prior, factor)).sum())
+
+    def variances(self, prior: np.ndarray, factor: float) -> list[float]:
+        return [float((1.0 / self.precision(prior, factor)).sum())]
+
+
 @dataclass(frozen=True, eq=False)
-class DiagonalBlock(Block):
+class DiagonalBlock(EigenBlock):
     """A diagonal curvature of one tensor.
 
     Attributes:
@@ -53,12 +67,6 @@ class DiagonalBlock(Block):
         """Returns the diagonal of the precision, [n]."""
         return factor * self.values + prior
 
-    def log_determinant(self, prior: np.ndarray, factor: float) -> float:
-        return float(np.log(self.precision(prior, factor)).sum())
-
-    def variances(self, prior: np.ndarray, factor: float) -> list[float]:
-        return [float((1.0 / self.precision(prior, factor)).sum())]
-
     def set_posterior(
         self, weights: Sequence[VariationalWeight], prior: np.ndarray, factor: float
     ) -> None:
@@ -68,7 +76,7 @@ class DiagonalBlock(Block):
 
 
 @dataclass(frozen=True, eq=False)
-class KroneckerBlock(Block):
+class KroneckerBlock(EigenBlock):
     """The curvature `A x B` of one tensor as a matrix: `C_ij,kl = A_ik B_jl`.
 
     Attributes:
@@ -90,12 +98,6 @@ class KroneckerBlock(Block):
     def precision(self, prior: np.ndarray, factor: float) -> np.ndarray:
         """Returns the eigenvalues of the precision, [R, C]."""
         return factor * self.eigen[0] + prior
-
-    def log_determinant(self, prior: np.ndarray, factor: float) -> float:
-        return float(np.log(self.precision(prior, factor)).sum())
-
-    def variances(self, prior: np.ndarray, factor: float) -> list[float]:
-        return [float((1.0 / self.precision(prior, factor)).sum())]
 
     def set_posterior(
         self, weights: Sequence[VariationalWeight], prior: np.ndarray, factor: float

@@ -9,7 +9,10 @@ from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.row_warnings import RowWarnings
 
 TRAINING = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 3.0]])
-COLUMNS = [Column.from_numbers(name, TRAINING[:, i]) for i, name in enumerate("abc")]
+COLUMNS = [
+    Column.infer(pa.table({name: TRAINING[:, i]}), name, None)
+    for i, name in enumerate("abc")
+]
 # A model of a Keras program knows no range.
 COLUMNS.append(dataclasses.replace(COLUMNS[0], name="d", low=None, high=None))
 ROWS = np.float32(

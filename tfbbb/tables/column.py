@@ -29,7 +29,7 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
-from tfbbb.tables.values import MISSING_DATE, drop_missing
+from tfbbb.tables.values import drop_missing
 
 _BUCKETS = 256
 # Between the edges of a column: by rows, from the least to the most.
@@ -134,22 +134,6 @@ class Column:
         if as_text:
             override = Override("text")
         return infer_column(table, name, rows, override, required)[0]
-
-    @classmethod
-    def from_numbers(
-        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
-    ) -> "Column":
-        """Describes a column of numbers `[n]`, NaN for missing; see `infer`."""
-        parsed = ParsedColumn(name, "numeric", None, values, np.isnan(values))
-        return cls.describe(parsed, rows)
-
-    @classmethod
-    def from_dates(
-        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
-    ) -> "Column":
-        """Describes a column of dates `[n]` in seconds since 1970; see `infer`."""
-        parsed = ParsedColumn(name, "date", None, values, values == MISSING_DATE)
-        return cls.describe(parsed, rows)
 
     @classmethod
     def describe(

@@ -94,7 +94,8 @@ class RowWarnings:
     training rows, and categories that these did not have, are extrapolation.
 
     Example:
-    >>> age = Column.from_numbers("age", np.array([20.0, 80.0]))
+    >>> import pyarrow as pa
+    >>> age = Column.infer(pa.table({"age": [20.0, 80.0]}), "age", None)
     >>> RowWarnings([age]).find({"age": np.float32([30, 95])}).by_row()
     [[], ["Column 'age' is 95, outside the range of training, 20 to 80."]]
     """

@@ -62,10 +62,10 @@ def select_batch(
 ) -> np.ndarray:
     """Returns the n rows whose labels together tell most, most informative first.
 
-    The n rows of the largest `bald` may all tell the same. This takes one row after
-    another, each with the most information beyond the rows before it. Targets have the
-    covariance of drawn functions, C, plus the noise of each row, a diagonal D; of
-    normal targets with these covariances, a batch b tells
+    The n rows of the largest `bald` may all tell the same. Rows are therefore chosen
+    one after another, each for the most information beyond the rows before it. Targets
+    have the covariance of drawn functions, C, plus the noise of each row, a diagonal D;
+    of normal targets with these covariances, a batch b tells
 
         I(y_b; w) = log det(C_bb + D_bb) / 2 - log det(D_bb) / 2
 
@@ -137,9 +137,9 @@ def thompson_draw(
 
         w ~ q(w),    values_a = E[reward | x_a, w]
 
-    All actions see the same function. Whoever takes the action of the largest value
-    tries each action with the probability that it is the best one (Thompson 1933).
-    With `draws=n` the values are the mean of n functions, which explores less.
+    The same function is used for all actions. Choosing the action of the largest value
+    therefore tries each action with the probability that it is the best one (Thompson
+    1933). With `draws=n` the values are the mean of n functions, which explores less.
 
     Example:
 

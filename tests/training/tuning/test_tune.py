@@ -251,7 +251,9 @@ def test_a_trial_below_the_median_stops_early(train):
 
 
 def test_a_failed_trial_is_kept_with_its_error(train, storage):
-    space = lambda trial: {"model": {"members": -1}}  # noqa: E731
+    def space(trial):
+        return {"model": {"members": -1}}
+
     tuned = tune(rows(), SPEC, trials=2, storage=storage, space=space)
     assert tuned.best is tuned.default
     assert "members" in tuned.trials[1].user_attrs["error"]

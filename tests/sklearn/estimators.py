@@ -11,8 +11,8 @@ from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
 QUICK = {
     "members": 1,
     "hidden_units": (8,),
-    "steps": 300,
-    "learning_rate": 0.03,
+    "steps": 150,
+    "learning_rate": 0.05,
     "kl_schedule": {"name": "tempered", "temperature": 0.1},
     "recalibration": "none",
     "num_samples": 20,
@@ -22,7 +22,8 @@ SHORTEST = {"hidden_units": (), "steps": 1}
 
 
 def regressor(**parameters):
-    return BayesianRegressor(**{**QUICK, **parameters})
+    # A given likelihood leaves the recipe none to compare.
+    return BayesianRegressor(**{**QUICK, "likelihood": "normal", **parameters})
 
 
 def classifier(**parameters):

@@ -55,14 +55,6 @@ def test_parameters_reach_their_fields():
     assert found.recalibration.name == "none"
 
 
-def test_numbers_of_numpy_are_numbers():
-    found = spec(
-        hidden_units=np.array([5, 6]), epochs=np.int64(4), learning_rate=np.float64(0.1)
-    )
-    assert found.model.hidden_units == (5, 6)
-    assert found.training.epochs == 4
-
-
 def test_a_random_state_draws_the_seed():
     first, second = (
         spec(random_state=np.random.RandomState(3)).training.seed for _ in range(2)

@@ -23,8 +23,8 @@ np.save(sys.argv[3], np.stack(model.predict(rows, return_std=True)))
 
 @pytest.fixture(scope="module")
 def fitted():
-    """A mixture of members with a recalibration, on the recipe's own schedule."""
-    parameters = {"members": 4, "steps": 50, "kl_schedule": None}
+    """A mixture of members with a recalibration."""
+    parameters = {"members": 4, "steps": 10}
     return regressor(**parameters, recalibration="variance_scaling").fit(*line())
 
 

@@ -75,14 +75,6 @@ def test_texts_and_missing_values_are_read_as_they_are(of_houses):
     assert 35 < difference < 65
 
 
-def test_a_value_missing_in_a_complete_column_is_imputed(fitted):
-    x, _ = line(400)
-    mean = x[:, 0].mean()
-    found = fitted.predict([[np.nan, 0.0], [mean, 0.0]])
-    # Three times the standard deviation of the median of the training rows.
-    assert abs(found[0] - found[1]) < 1.0
-
-
 @pytest.mark.parametrize("kind", ["arrow", "polars", "objects", "lists"])
 def test_other_tables_have_the_answers_of_pandas(of_houses, kind):
     x, _ = houses(10, seed=2)
@@ -187,13 +179,6 @@ def test_weighted_rows_count():
         slopes.append(0.5 * (high - low))
     assert slopes[0] == pytest.approx(1.0, abs=0.15)
     assert slopes[1] == pytest.approx(-1.0, abs=0.2)
-
-
-def test_unfitted_estimators_say_so():
-    with pytest.raises(NotFittedError):
-        BayesianRegressor().predict(line()[0])
-    with pytest.raises(NotFittedError):
-        BayesianRegressor().to_keras()
 
 
 @pytest.mark.parametrize(

@@ -65,29 +65,11 @@ def test_histogram_of_a_calibrated_prediction_is_flat(kind):
     assert np.max(np.abs(histogram.density - 1.0)) < 4.0 * standard_error
 
 
-def test_a_narrow_prediction_has_a_valley_in_its_histogram():
-    prediction, y = CALIBRATED["numbers"]
-    locations, scales = prediction.components.args
-    narrow = Mixture(stats.norm(locations, 0.2 * scales))
-    density = pit_histogram(narrow, y, bins=5).density
-    assert min(density[0], density[-1]) > 1.2 > 0.8 > max(density[1:-1])
-
-
 @pytest.mark.parametrize("kind", CALIBRATED)
 def test_a_calibrated_prediction_has_the_expected_shares(kind):
     curve = calibration_curve(*CALIBRATED[kind])
     standard_error = np.sqrt(curve.expected * (1.0 - curve.expected) / ROWS)
     assert np.all(np.abs(curve.observed - curve.expected) < 4.0 * standard_error)
-
-
-def test_error_of_a_calibrated_prediction_is_its_variance():
-    # Over 400 predictions of 10 rows, whose errors are independent.
-    prediction, y = CALIBRATED["numbers"]
-    pit = prediction.cdf(y).reshape(400, 10)
-    uniform = stats.uniform(np.zeros((1, 10, 1)))
-    errors = [calibration_error(Mixture(uniform), row[:, None]) for row in pit]
-    standard_error = np.std(errors) / np.sqrt(400)
-    assert abs(np.mean(errors) - 0.175 / 10) < 4.0 * standard_error
 
 
 def test_error_is_the_mean_square_over_levels():

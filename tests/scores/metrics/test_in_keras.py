@@ -150,17 +150,6 @@ def test_metrics_accept_predictions(kind):
         assert float(metric.result()) == 0.0
 
 
-def test_several_draws_in_a_step_are_one_mixture():
-    inputs = keras.Input((3,))
-    estimator = tfbbb.estimators.Weight(num_samples=4)
-    outputs = tfbbb.layers.DenseVariational(2, estimator=estimator)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs)
-    model.compile(metrics=[metrics.NegativeLogLikelihood()])
-    history = model.fit(X, Y, epochs=1, batch_size=41, verbose=0).history
-    # Jensen's inequality.
-    assert history["negative_log_likelihood"][0] < history["nll"][0]
-
-
 def test_one_draw_has_no_epistemic_uncertainty():
     metric = metrics.OutOfDistributionAUROC("mutual_information")
     with pytest.raises(ValueError, match="at least two draws"):

@@ -70,15 +70,6 @@ def test_information_of_draws_adds_up():
     np.testing.assert_allclose(prediction.mutual_information, entropy - expected)
 
 
-@pytest.mark.parametrize("name", ["normal", "ordered_logistic"])
-def test_one_draw_has_no_epistemic_part(name):
-    prediction = step(name, 1)
-    assert np.all(prediction.epistemic.numpy() == 0.0)
-    np.testing.assert_array_equal(prediction.variance, prediction.aleatoric)
-    if name == "ordered_logistic":
-        np.testing.assert_allclose(prediction.mutual_information, 0.0, atol=1e-12)
-
-
 @pytest.mark.parametrize("draws", [1, 3])
 def test_places_of_a_row_score_like_rows_except_nll(draws):
     generator = np.random.default_rng(1)
@@ -107,12 +98,6 @@ def test_places_of_a_row_score_like_rows_except_nll(draws):
         likelihood.update_state(y, places.mean)
     joint = -rows.log_prob(y.reshape(20, 1)).numpy().reshape(5, 4).sum(axis=1)
     assert float(likelihood.result()) == pytest.approx(joint.mean(), rel=1e-5)
-
-
-def test_numbers_have_no_class_attributes():
-    for name in ("probabilities", "entropy", "mutual_information"):
-        with pytest.raises(AttributeError, match="classes only"):
-            getattr(step("normal", 2), name)
 
 
 def test_unordered_classes_have_no_distribution_function():

@@ -124,18 +124,6 @@ def test_rows_of_equal_uncertainty_are_in_random_order():
     np.testing.assert_allclose(curve.risk, [3.0, 3.0, 3.0])
 
 
-def test_metric_agrees_with_the_area_of_many_rows():
-    prediction = classes(rows=2000)
-    y = labels(prediction)
-    metric = AreaUnderRiskCoverage()
-    for rows in (slice(0, 700), slice(700, 2000)):
-        metric.update_state(y[rows], Classes(prediction.of_draws[:, rows]))
-    # The sum and the integral differ in the first few of 2000 rows, by log(n) / n.
-    assert float(metric.result()) == pytest.approx(
-        area_under_risk_coverage(prediction, y), abs=np.log(2000) / 2000
-    )
-
-
 def test_unknown_uncertainties_are_refused():
     with pytest.raises(ValueError, match="Received: by='surprise'"):
         out_of_distribution_auroc(INSIDE, OUTSIDE, by="surprise")

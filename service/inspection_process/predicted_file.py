@@ -33,7 +33,7 @@ _OF_NUMBERS = {
     "aleatoric": "aleatoric_standard_deviation",
 }
 _OF_CLASSES = ("class", "probabilities", "entropy", "mutual_information")
-_LAST = ("epistemic_percentile", "familiarity", "warnings")
+_LAST = ("familiarity", "warnings")
 _LEFT_OUT = ("variance", "mean_standard_error", "between_members")
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
 FAMILIARITY = "familiarity"
-PERCENTILE = "epistemic_percentile"
 # In the order of the response.
 _MOMENTS = (
     *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
@@ -332,8 +331,6 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
-    if PERCENTILE in arrays:
-        outputs[PERCENTILE] = arrays[PERCENTILE]
     check_finite(outputs, request)
     if request.targets is not None and "log_prob" in outputs:
         known = request.targets.known
@@ -451,11 +448,6 @@ def _predict(
                 question.outputs, _parts(found, question), strict=True
             ):
                 arrays[name] = swap_draws(part, question)
-        # Fewer draws, to be in time, leave no time for those of the reference.
-        if request.asks_moments and not request.is_truncated:
-            percentiles = model.epistemic_percentiles(tensors)
-            if percentiles is not None:
-                arrays[PERCENTILE] = percentiles
     except InputError:
         raise
     except ValueError as error:

@@ -159,9 +159,6 @@ class StandInModel:
         ranks = np.round(np.float32(levels or ()) * (len(ordered) - 1)).astype(int)
         return np.ascontiguousarray(ordered[ranks].transpose(1, 0, 2))
 
-    def epistemic_percentiles(self, inputs: Inputs) -> None:
-        """Returns None: it has no reference."""
-
     def predictive(self, *args: Any, **kwargs: Any) -> None:
         raise ValueError("The stand-in has no densities and no other method.")
 

@@ -37,7 +37,6 @@ class Prediction:
         mean_standard_error: Monte Carlo error of `mean` or `probabilities`.
         familiarity: The percentile of each row among rows like the training rows, from
             0 to 1 [n].
-        epistemic_percentile: That of its epistemic uncertainty, from 0 to 100 [n].
         labels: The most probable class of each row [n].
         classes: The classes, in the order of `probabilities`.
         levels: The requested levels of quantiles [q].
@@ -70,7 +69,6 @@ class Prediction:
     between_members: np.ndarray | None = None
     mean_standard_error: np.ndarray | None = None
     familiarity: np.ndarray | None = None
-    epistemic_percentile: np.ndarray | None = None
     labels: np.ndarray | None = None
     classes: tuple[str, ...] | None = None
     levels: np.ndarray | None = None

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfbbb.export.epistemic_reference import EpistemicReference
     from tfbbb.export.exported_model import ExportedModel
     from tfbbb.export.manifest import Manifest
     from tfbbb.export.mlflow_model import write_mlflow
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from tfbbb.export.writer import write_saved_model
 
 __all__ = [
-    "EpistemicReference",
     "ExportedModel",
     "Manifest",
     "load",
@@ -27,7 +25,6 @@ __all__ = [
 # A manifest is read without TensorFlow and a SavedModel without Keras, so each
 # name brings only its own module.
 _MODULES = {
-    "EpistemicReference": "tfbbb.export.epistemic_reference",
     "ExportedModel": "tfbbb.export.exported_model",
     "Manifest": "tfbbb.export.manifest",
     "load": "tfbbb.export.reader",

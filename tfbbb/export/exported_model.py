@@ -278,15 +278,6 @@ class ExportedModel:
         if kept is not None and kept[0] == draws:
             found: Predictive = kept[1]
             return found
-        prediction = self._predict_by(passes, x, num_samples, seed)
-        if isinstance(x, Tensors):
-            x.distribution = draws, prediction
-        return prediction
-
-    def _predict_by(
-        self, passes: Passes, x: Inputs, num_samples: int, seed: int
-    ) -> Predictive:
-        """Returns p(y | x), also for rows that have no finite answer."""
         tensors = self._arrange(x)
         inputs, compare = self._compared([tensors[name] for name in self._tensors])
         (prediction,) = passes.predict(
@@ -294,38 +285,9 @@ class ExportedModel:
         )
         if compare is not None:
             prediction.compare_rows(compare)
+        if isinstance(x, Tensors):
+            x.distribution = draws, prediction
         return prediction
-
-    def epistemic_percentiles(self, x: Inputs) -> np.ndarray | None:
-        """Returns the percentile of each row's epistemic uncertainty, [n], 0 to 100.
-
-        The draws are those of the reference, so that the percentile depends on no seed
-        and no number of draws: see `tfbbb.export.EpistemicReference`. None if the file
-        has no reference.
-
-        Args:
-            x: Inputs as for `predict`. `Tensors` that were predicted with these draws
-                take no further pass through the network.
-        """
-        reference = self.manifest.epistemic_reference
-        if reference is None:
-            return None
-        num_samples, seed = self._checked_draws(reference.num_samples, reference.seed)
-        kept = x.distribution if isinstance(x, Tensors) else None
-        if kept is not None:
-            (passes, asked, asked_seed), prediction = kept
-            is_own = passes is self._choose_passes(None) and asked_seed == seed
-            # A reference knows the draws of whole rounds.
-            if is_own and num_samples in (asked, prediction.num_samples):
-                return reference.percentiles(prediction)
-        passes = self._reference_passes
-        return reference.percentiles(self._predict_by(passes, x, num_samples, seed))
-
-    @functools.cached_property
-    def _reference_passes(self) -> Passes:
-        """Passes that keep the draws of the reference, beside those last asked for."""
-        method, engine = self.manifest.method, self._engine
-        return _load_passes(self._saved_model, self.manifest, method, engine)
 
     def quantiles(
         self,

@@ -14,7 +14,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
-from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.prediction.questions import Question
 from tfbbb.prediction.sizes import Sizes
 
@@ -34,7 +33,7 @@ DrawingMethod = Literal["local", "weight", "linearised"]
 DRAWING_METHODS = get_args(DrawingMethod)
 # Fields that are not written where they are None.
 _RARE = (
-    *("target_notation", "member_weights", "epistemic_reference"),
+    *("target_notation", "member_weights"),
     *("familiarity", "row_shape", "target_dtype"),
 )
 
@@ -214,8 +213,6 @@ class Manifest:
             plain numbers and texts.
         member_weights: Weights of the members of an average of models, in the order
             of the draws; `None` for equal ones.
-        epistemic_reference: The epistemic uncertainty of rows that the model was not
-            trained on; `None` if unknown.
         familiarity: What the familiarity of a row compares; `None` without one.
         row_shape: The shape of a row in the tensor of all features, which are its
             elements in row-major order; `None` for `[d]`.
@@ -271,7 +268,6 @@ class Manifest:
     recalibration_choice: Mapping[str, Any] | None = None
     target_notation: Mapping[str, Any] | None = None
     member_weights: tuple[float, ...] | None = None
-    epistemic_reference: EpistemicReference | None = None
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
     target_dtype: Literal["float64"] | None = None

@@ -24,7 +24,6 @@ from tfbbb.export.description import (
     layer_summary,
     libraries,
 )
-from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns, row_shape
 from tfbbb.export.manifest import (
@@ -61,7 +60,6 @@ def write_saved_model(
     metrics: Mapping[str, float] | None = None,
     lineage: Mapping[str, Json] | None = None,
     recalibration_choice: Mapping[str, Json] | None = None,
-    epistemic_reference: EpistemicReference | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: DrawingMethod | Literal["auto"] = "auto",
     num_samples: int = 100,
@@ -119,9 +117,6 @@ def write_saved_model(
         lineage: The origin of the model, to keep with it: plain JSON values.
         recalibration_choice: Why the model is recalibrated as it is, or is not, to keep
             with it: plain JSON values.
-        epistemic_reference: The epistemic uncertainty of rows that the model was not
-            trained on, `EpistemicReference.of(model.predictive(x_held_out))`, with
-            which that of new rows is compared.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures: `"local"`, `"weight"` or
             `"linearised"`; `"auto"` is `"linearised"` for a Laplace approximation, else
@@ -208,7 +203,6 @@ def write_saved_model(
             recalibration_choice=recalibration_choice,
             target_notation=_target_notation(schema),
             member_weights=likelihood.member_weights,
-            epistemic_reference=epistemic_reference,
             familiarity=describe_familiarity(model.familiarity),
             row_shape=row_shape(model),
             target_dtype=target_dtype,

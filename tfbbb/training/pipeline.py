@@ -29,7 +29,6 @@ from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.familiarity import (
     describe_extrapolation,
     fit_extrapolation,
@@ -197,12 +196,6 @@ class Run:
             judgement=self.judgement,
             clock=self.clock,
             baselines=self.baselines.of_all,
-            epistemic_reference=epistemic_reference(
-                best.model,
-                self.members.measuring,
-                self.inputs,
-                None if best.choice is None else best.choice.prediction,
-            ),
             drift_reference=None
             if self.members.folds is not None
             else drift_reference(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfbbb.base.types import Config
-from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
@@ -45,8 +44,6 @@ class TrainedTable:
         judgement: The figures of the model beside those of its baselines, and what they
             mean in plain sentences: see `tfbbb.evaluation.judge`.
         baselines: The baselines, fitted to the training rows.
-        epistemic_reference: The epistemic uncertainty of rows that the model was not
-            trained on.
         drift_reference: The scores of the held-out rows; None if members leave out
             folds of the rows.
         report: What the training measured, for people: see
@@ -65,7 +62,6 @@ class TrainedTable:
     recipe: Config = field(default_factory=dict)
     judgement: Config = field(default_factory=dict)
     baselines: Baselines | None = None
-    epistemic_reference: EpistemicReference | None = None
     drift_reference: DriftReference | None = None
     report: "VersionReport | None" = None
     clock: JobClock | None = field(default=None, repr=False, compare=False)
@@ -142,7 +138,6 @@ class TrainedTable:
         return {
             "metrics": self.metrics,
             "recalibration_choice": self.recalibration_choice,
-            "epistemic_reference": self.epistemic_reference,
             "lineage": {
                 **(lineage or {}),
                 "recipe": dict(self.recipe),

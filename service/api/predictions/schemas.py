@@ -100,12 +100,6 @@ class RowMoments(BaseModel):
         description="Percentile of the row among rows like those of the training, from "
         "0 to 1: 5 % of such rows have .05 or less. Absent if the version has none.",
     )
-    epistemic_percentile: float | None = Field(
-        None,
-        description="Percentile of the epistemic uncertainty among rows that the model "
-        "was not trained on, by the same draws; absent without a reference of them, "
-        "and if fewer draws were made to be in time.",
-    )
 
 
 def row_model(questions: Iterable[Question]) -> type[RowMoments]:

@@ -7,7 +7,7 @@ from service.shared.settings import Settings
 from tfbbb.tables.scan import TableScan
 
 
-def test_classes_named_na_and_percentiles_are_written(tmp_path: Path) -> None:
+def test_classes_named_na_are_written(tmp_path: Path) -> None:
     given, output = tmp_path / "given.csv", tmp_path / "predicted.csv"
     given.write_text("id\na\nb\n")
     task = FileTask(
@@ -19,14 +19,12 @@ def test_classes_named_na_and_percentiles_are_written(tmp_path: Path) -> None:
         text_columns=["id"],
         output=output,
     )
-    names = "class,probabilities_NA,entropy,mutual_information,epistemic_percentile"
+    names = "class,probabilities_NA,entropy,mutual_information"
     predicted = PredictedFile(TableScan(given), task)
-    predicted.add(
-        f"{names},warnings\nNA,0.9,0.3,0.1,12.5,\nnull,0.2,0.5,0.2,99,\n".encode()
-    )
+    predicted.add(f"{names},warnings\nNA,0.9,0.3,0.1,\nnull,0.2,0.5,0.2,\n".encode())
     predicted.write()
     assert output.read_text().splitlines() == [
-        "id,class,probability_NA,entropy,mutual_information,epistemic_percentile",
-        "a,NA,0.9,0.3,0.1,12.5",
-        "b,null,0.2,0.5,0.2,99",
+        "id,class,probability_NA,entropy,mutual_information",
+        "a,NA,0.9,0.3,0.1",
+        "b,null,0.2,0.5,0.2",
     ]

@@ -35,7 +35,7 @@ SPEC: dict[str, Any] = {
 PREDICTED = [
     *("mean", "standard_deviation", "lower", "upper"),
     *("epistemic_standard_deviation", "aleatoric_standard_deviation"),
-    *("epistemic_percentile", "familiarity"),
+    "familiarity",
 ]
 
 

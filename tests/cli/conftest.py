@@ -62,9 +62,16 @@ def data(tmp_path_factory, table):
 
 
 def spec(target):
-    features = ["dose (mg)", "ward", "code"]
     return JobSpec.model_validate(
-        {"target": target, "features": features, "training": {"epochs": 5}}
+        {
+            "target": target,
+            "features": ["dose (mg)", "ward", "code"],
+            "model": {
+                "hidden_units": [8],
+                "likelihood": "normal" if target == "effect" else "categorical",
+            },
+            "training": {"steps": 100, "kl_schedule": "constant"},
+        }
     )
 
 

@@ -127,35 +127,6 @@ def test_importance_weighted_bound_rises_to_the_evidence(factorised):
     assert values[0] < EVIDENCE - 0.2
 
 
-def test_weights_of_rows_count_them(full):
-    twice = importance_weighted_bound(
-        full,
-        *ROWS,
-        sample_weight=np.full(30, 2.0),
-        importance_samples=500,
-        repetitions=2,
-    )
-    repeated = importance_weighted_bound(
-        full,
-        *(np.repeat(a, 2, axis=0) for a in ROWS),
-        importance_samples=500,
-        repetitions=2,
-    )
-    assert twice.value == pytest.approx(repeated.value, abs=1e-3)
-
-
-def test_all_measures_choose_the_same_degree():
-    measures = {"evidence": {}, "elbo": {}, "importance-weighted": {}}
-    for degree in range(1, 7):
-        columns, targets = polynomial(degree)
-        model, x = best_model(columns, targets), columns.astype("float32")
-        measures["evidence"][degree] = exact_evidence(columns, targets)
-        measures["elbo"][degree] = elbo(model, x, ROWS[1], num_samples=500).value
-        bound = importance_weighted_bound(model, x, ROWS[1], repetitions=10)
-        measures["importance-weighted"][degree] = bound.value
-    assert {max(found, key=found.get) for found in measures.values()} == {3}
-
-
 def test_models_without_a_density_are_refused(full):
     ensemble = with_posterior(full, "mean_field_normal", members=2)
     points = with_posterior(full, "point")

@@ -29,6 +29,11 @@ PICTURED_PAGES = (
 )
 # The sizes of a program, which its short form makes smaller.
 _SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
+# The job of a page takes the fewest steps, of one network.
+_JOB = (
+    '"training": {"epochs": 4}',
+    '"training": {"steps": 4}, "model": {"members": 1, "likelihood": "normal"}',
+)
 # An estimator that is given nothing takes a thousand steps of the default recipe.
 _ESTIMATOR = ("Regressor()", "Regressor(steps=4, members=1, likelihood='normal')")
 # Commands that need more than this machine, by page and heading.
@@ -87,7 +92,7 @@ def run_programs(page: str, *, short: bool = False) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
     for program in blocks(page, "python"):
         if short:
-            program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR)
+            program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR).replace(*_JOB)
         exec(compile(program, page, "exec", optimize=int(short)), namespace)
     return namespace
 

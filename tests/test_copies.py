@@ -155,31 +155,6 @@ def test_clone_with_some_new_layers_has_nothing_fitted(fitted):
     assert not cloned(clone_function=new_head)(fitted).likelihood.adapted
 
 
-def test_clone_with_more_outputs_has_a_likelihood_of_them(fitted):
-    def wider(layer):
-        units = 3 if layer is fitted.layers[-1] else layer.units
-        return type(layer).from_config({**layer.get_config(), "units": units})
-
-    assert cloned(clone_function=wider)(fitted).likelihood.num_targets == 3
-
-
-def test_graph_of_a_clone_takes_any_likelihood(fitted):
-    new = keras.models.clone_model(fitted)
-    other = tfbbb.BayesianModel(new.inputs, new.outputs)
-    assert isinstance(other.likelihood, likelihoods.Normal)
-
-
-def test_models_of_earlier_versions_have_their_recalibration_in_the_config(fitted):
-    config = {
-        **fitted.get_config(),
-        "recalibration": recalibration.serialize(fitted.recalibration),
-        "inference": InferenceResult("by hand").get_config(),
-    }
-    old = tfbbb.BayesianModel.from_config(config)
-    assert old.recalibration == fitted.recalibration
-    assert old.inference == InferenceResult("by hand")
-
-
 def test_new_weights_discard_the_recalibration(fitted):
     new = copy.deepcopy(fitted)
     with pytest.warns(UserWarning, match="New weights discard the recalibration"):

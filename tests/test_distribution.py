@@ -96,10 +96,10 @@ def two_devices():
 
     found = {}
 
-    def gradient_draws(estimator, number):
+    def gradient_draws(number):
         """Returns draws of the sum of both replicas' gradients, and its mean."""
         with strategy.scope():
-            model, layer = linear(2, estimator)
+            model, layer = linear(2, "weight")
         parts = strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(
                 [[0, 25], [25, 40]][context.replica_id_in_sync_group]
@@ -124,8 +124,7 @@ def two_devices():
         exact = np.stack([exact_gradient(layer, member) for member in range(2)])
         return np.stack([draw() for _ in range(number)]), exact
 
-    for estimator in ("local", "weight", "flipout"):
-        found[estimator, "gradients"] = gradient_draws(estimator, 400)
+    found["gradients"] = gradient_draws(400)
 
     def evaluated(model, **options):
         chosen = [metric(name=name) for name, (metric, _) in metrics.NUMBERS.items()]
@@ -159,15 +158,15 @@ def two_devices():
     return found
 
 
-def kinds_on_one_and_two_devices(few):
-    """Returns how a model of few or all kinds of layers trains."""
+def kinds_on_one_and_two_devices():
+    """Returns how a model of all kinds of layers trains."""
     strategy = two_replicas()
     from tests import every_layer as kinds
 
     def trained():
         model = kinds.every_layer(
             of_model=2,
-            kinds=kinds.FEW_KINDS if few else tuple(kinds.KINDS),
+            kinds=tuple(kinds.KINDS),
             posterior=kinds.ALMOST_A_POINT,
             bias_posterior=kinds.ALMOST_A_POINT,
         )
@@ -204,11 +203,9 @@ def test_two_devices_train_as_one_where_there_is_no_noise(trained, model):
     assert_alike(*trained[model], () if model == "plain" else ("loss", "nll", "kl"))
 
 
-@pytest.mark.parametrize(
-    "few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "all"]
-)
-def test_kinds_of_layers_train_alike_on_two_devices(process, few):
-    found = process.submit(kinds_on_one_and_two_devices, few).result()
+@pytest.mark.slow
+def test_kinds_of_layers_train_alike_on_two_devices(process):
+    found = process.submit(kinds_on_one_and_two_devices).result()
     assert_alike(*found, ("loss", "nll", "kl"))
 
 
@@ -221,9 +218,8 @@ def assert_alike(first, second, names):
         np.testing.assert_allclose(other, variable, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", ["local", "weight", "flipout"])
-def test_two_devices_estimate_the_gradient_of_the_whole_batch(found, estimator):
-    draws, exact = found[estimator, "gradients"]
+def test_two_devices_estimate_the_gradient_of_the_whole_batch(found):
+    draws, exact = found["gradients"]
     error = draws.std(axis=0) / np.sqrt(len(draws)) + 1e-6
     # 16 figures: 5 standard errors are exceeded in one of 100 000 such sets.
     np.testing.assert_array_less(np.abs(draws.mean(axis=0) - exact), 5.0 * error)

@@ -112,6 +112,7 @@ def test_exported_models_answer_alike(name, tmp_path):
     np.testing.assert_allclose(mean, model.predictive(X).mean, rtol=1e-5)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "estimator", [Local(), Flipout(), Weight(2), ScoreFunction(2)], ids=repr
 )

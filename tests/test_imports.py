@@ -1,6 +1,7 @@
 """Imports in `tfbbb` go downwards, never in a circle; specs need no TensorFlow."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,7 @@ def run_at_import(tree):
         yield from run_at_import(node)
 
 
+@functools.cache
 def imports(nodes=ast.walk):
     """The modules of `tfbbb`, each with the modules of `tfbbb` that it imports."""
     graph = {}

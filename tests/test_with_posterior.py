@@ -35,14 +35,6 @@ def test_the_new_model_is_the_same_function():
     np.testing.assert_allclose(with_posterior(new, "point")(X), model(X), rtol=1e-6)
 
 
-def test_a_compiled_model_is_copied_uncompiled():
-    model = network_that_shares_layers()
-    model.compile("adam")
-    new = with_posterior(model, "point")
-    assert not new.compiled
-    np.testing.assert_allclose(new(X), model(X), rtol=1e-6)
-
-
 def normal_around(mean):
     """Returns the posterior of another model, as a prior."""
     inputs = keras.Input((3,))

@@ -122,8 +122,8 @@ class BayesianModel(PredictiveModel):
             made with. Layers that were made with one member get K.
         recalibration: A recalibration of the predictions, as `recalibrate` returns it,
             or None.
-        inference: How the posterior was found, or its config; None for a model that is
-            not the result of `tfbbb.inference`. `fit` removes it.
+        inference: How the posterior was found; None for a model that is not the result
+            of `tfbbb.inference`. `fit` removes it.
         kl_schedule: The schedule that `compile` takes where it gets none, as `compile`
             takes it.
         **kwargs: `trainable` and `dtype`, as for `keras.Model`.
@@ -146,7 +146,7 @@ class BayesianModel(PredictiveModel):
         likelihood: Identifier | Likelihood | None = "normal",
         members: int | None = None,
         recalibration: Recalibration | None = None,
-        inference: InferenceResult | Mapping[str, Any] | None = None,
+        inference: InferenceResult | None = None,
         kl_schedule: Identifier | KLSchedule = "constant",
         **kwargs: Any,
     ):
@@ -194,8 +194,6 @@ class BayesianModel(PredictiveModel):
             self, self.variational_layers, self.likelihood
         )
         self.recalibration = recalibration
-        if isinstance(inference, Mapping):
-            inference = InferenceResult.from_config(inference)
         self.inference = inference
         self._default_kl_schedule = kl_schedules.get(kl_schedule)
         self.kl_schedule = self._default_kl_schedule

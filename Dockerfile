@@ -44,8 +44,8 @@ RUN pip install --no-compile --no-deps --prefix /opt/package . \
     && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
         --invalidation-mode unchecked-hash /opt/package/lib \
     && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.judging.explain, tfbbb.export, tfbbb.inference, \
-        tfbbb.scores.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
-        service.job_process.dispatcher, service.model_process.worker'
+        tfbbb.scores.plots, tfbbb.sklearn, tfbbb.training, service.app, \
+        service.job_process.table_trainer, service.model_process.worker'
 
 FROM predict-dependencies AS predict-package
 ARG SOURCE_COMMIT=""
@@ -83,13 +83,13 @@ raise SystemExit(connection.getresponse().status != 200)"]
 ENTRYPOINT []
 CMD ["tfbbb", "serve", "--host", "0.0.0.0"]
 
-# Answers requests; jobs wait for a trainer elsewhere.
+# Answers requests; jobs wait for a worker elsewhere.
 FROM runtime AS predict
 LABEL org.opencontainers.image.title="tfbbb-predict" \
     org.opencontainers.image.description="Answers with models that tfbbb trained; trains none."
 COPY --from=predict-dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=predict-package /opt/package /opt/tfbbb
-ENV TFBBB_START_DISPATCHER=0
+ENV TFBBB_JOB_SLOTS=0
 ARG SOURCE_COMMIT=""
 LABEL org.opencontainers.image.version="0.2.0" \
     org.opencontainers.image.revision="${SOURCE_COMMIT}"

@@ -38,7 +38,7 @@ def main() -> None:
     )
     numbers = parser.parse_args().models
     # Only the memory of what predicts is measured.
-    os.environ["TFBBB_START_DISPATCHER"] = "0"
+    os.environ["TFBBB_JOB_SLOTS"] = "0"
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

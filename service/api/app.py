@@ -124,7 +124,7 @@ def create_app(
                 first_process(settings, listener, stopping)
                 if directory is None
                 else further_process(settings, directory)
-            ) as (homes, dispatcher):
+            ) as homes:
                 tending = asyncio.create_task(homes.tend())
                 client = ModelsClient(homes, settings)
                 queue = Queue(database, settings)
@@ -145,7 +145,6 @@ def create_app(
                     stopping=stopping,
                     datasets=DatasetStore(settings, database, queue.store),
                     inspector=Inspector(),
-                    dispatcher=dispatcher,
                     metrics=metrics,
                 )
                 # One process of a machine removes what is not kept any longer.

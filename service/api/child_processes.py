@@ -1,4 +1,4 @@
-"""Starts and stops the model processes, the dispatcher and further API processes."""
+"""Starts and stops model processes, workers that train, and further API processes."""
 
 import asyncio
 import os
@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from service.api.models.watchdog import Watchdog
 from service.api.server import SECONDS_TO_FINISH_REQUESTS
@@ -16,23 +15,13 @@ from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
 
 _MODELS = "service.model_process.worker"
-_DISPATCHER = "service.job_process.dispatcher"
+_TRAINING = ("tfbbb", "worker")
 _WORKER = "service.api.worker"
 
 _SECONDS_TO_STOP_WORKER = SECONDS_TO_FINISH_REQUESTS + 5.0
-# A dispatcher waits for its trainers to save their jobs.
-_SECONDS_TO_STOP_DISPATCHER = 35.0
+# Workers save their jobs.
+_SECONDS_TO_STOP_TRAINING = 35.0
 _SECONDS_TO_STOP_MODELS = 5.0
-
-
-class Children(NamedTuple):
-    """The child processes that others talk to; the settings can disable each kind.
-
-    The model processes are keyed by the paths of the sockets on which they listen.
-    """
-
-    models: Mapping[Path, SupervisedProcess]
-    dispatcher: SupervisedProcess
 
 
 @asynccontextmanager
@@ -41,12 +30,12 @@ async def child_processes(
     directory: Path,
     stopping: asyncio.Event,
     listener: socket.socket | None,
-) -> AsyncIterator[Children]:
+) -> AsyncIterator[Mapping[Path, SupervisedProcess]]:
     """Runs the child processes that the settings enable until the block ends.
 
-    At shutdown the dispatcher stops at once and requeues its jobs, while the API
-    processes still finish requests. The model processes stop last, when no request is
-    left.
+    Yields the model processes, by the paths of the sockets on which they listen. At
+    shutdown the workers requeue their jobs at once, while the API processes still
+    finish requests. The model processes stop last, when no request is left.
     """
     of_workers = os.environ | settings.environment()
     # The child processes read keys from the database.
@@ -62,13 +51,13 @@ async def child_processes(
         path: process(f"model process {number}", _MODELS, str(path))
         for number, path in enumerate(model_sockets(settings, directory))
     }
-    dispatcher = process("the dispatcher", _DISPATCHER, "--until-input-ends")
     running = [
         _run(worker, stopping, _SECONDS_TO_STOP_WORKER)
         for worker in _workers(settings, directory, listener, of_workers)
     ]
-    if settings.start_dispatcher:
-        running.append(_run(dispatcher, stopping, _SECONDS_TO_STOP_DISPATCHER))
+    for number in range(1, settings.job_slots + 1):
+        worker = process(f"worker {number}", *_TRAINING, "--until-input-ends")
+        running.append(_run(worker, stopping, _SECONDS_TO_STOP_TRAINING))
 
     watchdogs = [
         Watchdog(models[path], path, settings.heartbeat_seconds) for path in models
@@ -80,7 +69,7 @@ async def child_processes(
             watchdog.start()
     tasks = [asyncio.create_task(process) for process in running]
     try:
-        yield Children(models, dispatcher)
+        yield models
     finally:
         stopping.set()
         await asyncio.gather(*tasks)

@@ -14,7 +14,6 @@ from service.api.metrics.registries import Registries
 from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.patience import Patience
-from service.api.supervision import SupervisedProcess
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
@@ -33,8 +32,6 @@ class ServiceState:
         routes: The versions of labels, for predictions.
         patience: Bounds the time that requests wait for the database.
         queue: The training jobs.
-        dispatcher: The dispatcher, which the settings may disable; None in API
-            processes that did not start it.
         metrics: The metrics of the API.
         stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
@@ -49,7 +46,6 @@ class ServiceState:
     routes: LabelRoutes
     patience: Patience
     queue: Queue
-    dispatcher: SupervisedProcess | None
     metrics: Registries
     stopping: asyncio.Event
     datasets: DatasetStore

@@ -1,1 +1,1 @@
-"""The processes that run jobs: a dispatcher, and the trainers that it starts."""
+"""The process that runs jobs: a worker, which leases, trains and publishes."""

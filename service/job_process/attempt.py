@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from service.job_process.cleanup import remove_scratch
 from service.job_process.heartbeat import Heartbeat
+from service.job_process.limits import Limits
 from service.job_process.publish import CancelledError, publish, staging_directory
 from service.shared.database import LOST
 from service.shared.database.tables import Job
@@ -69,12 +70,14 @@ class Attempt:
         lease: The lease of the attempt.
         stopping: Set when the process must end before the job does.
         trainer: Trains the model.
+        end: Ends the process at once, if the attempt is over its limits.
     """
 
     queue: Queue
     lease: Lease
     stopping: threading.Event
     trainer: Trainer
+    end: Callable[[], object]
 
     def run(self) -> bool:
         """Runs the attempt; returns whether the process can run another one.
@@ -95,10 +98,10 @@ class Attempt:
 
     def _work(self) -> str | None:
         """Trains and publishes; returns the reason if the job fails."""
-        since = self._retry(lambda: self.queue.seconds_since_lease(self.lease))
-        clock = JobClock(since)
+        clock = JobClock()
         clock.begin("loading")
-        heartbeat = Heartbeat(self.queue, self.lease, self.stopping, clock)
+        limits = Limits(self.queue, self.lease, self.end)
+        heartbeat = Heartbeat(self.queue, self.lease, self.stopping, clock, limits)
         try:
             with heartbeat:
                 self._train_and_publish(heartbeat, clock)

@@ -1,4 +1,4 @@
-"""Renews the lease of a running job, and records its progress."""
+"""Renews the lease of a running job, records its progress, and enforces its limits."""
 
 import logging
 import threading
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from sqlalchemy.exc import DBAPIError
 
+from service.job_process.limits import Limits
 from service.shared.json_types import JsonObject
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from tfbbb.training.job_clock import JobClock
@@ -23,7 +24,9 @@ _SECONDS_OF_TIMING = 1.0
 
 
 class Heartbeat:
-    """Renews a lease and records the progress of its job, in a thread.
+    """Renews a lease, records the progress of its job, and ends it at its limits.
+
+    It is a thread beside the training.
 
     While the database does not answer, training continues and the progress is kept in
     memory; publishing checks the lease.
@@ -39,8 +42,10 @@ class Heartbeat:
         lease: Lease,
         stopping: threading.Event,
         clock: JobClock | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._clock = clock
+        self._limits = limits
         self._timed_at = float("-inf")
         self._stage = ""
         self.stale = self.cancelled = False
@@ -50,7 +55,6 @@ class Heartbeat:
         # The first heartbeat renews the lease at once, because the start of the process
         # takes time.
         self._renewed_at = float("-inf")
-        self._first: Progress | None = None
         self._progress: JsonObject | None = None
         self._epochs: list[JsonObject] = []
         self._figures: dict[str, float | None] = {}
@@ -78,7 +82,11 @@ class Heartbeat:
         """Returns whether training should save its state and stop."""
         if self.stale:
             raise StaleAttemptError(f"{self._lease} has ended")
-        return self.cancelled or self._stopping.is_set()
+        return self._must_stop
+
+    @property
+    def _must_stop(self) -> bool:
+        return self.stale or self.cancelled or self._stopping.is_set()
 
     def report(self, progress: "Progress") -> None:
         """Stores the progress of training; the next heartbeat records it."""
@@ -100,7 +108,6 @@ class Heartbeat:
                 **position,
                 **stage,
                 "saved_step": progress.saved_step,
-                "seconds_per_step": self._seconds_per_step(progress),
                 # Reports within an epoch keep the figures of the latest epoch.
                 "figures": self._figures,
             }
@@ -110,21 +117,16 @@ class Heartbeat:
         with self._sending:
             self._write_pending()
 
-    def _seconds_per_step(self, progress: "Progress") -> float | None:
-        """Returns seconds per step since the first report, without compilation."""
-        self._first = first = self._first or progress
-        taken = progress.step - first.step
-        return (progress.seconds - first.seconds) / taken if taken else None
-
     def _run(self) -> None:
         while not self._over.wait(_SECONDS):
             try:
-                self.send()
+                if not self.stale:
+                    self.send()
+                if self._limits is not None:
+                    self._limits.enforce(must_stop=self._must_stop)
             except Exception:
                 # Without heartbeats another attempt would start while this one runs.
                 logger.exception("could not record the progress of the job")
-            if self.stale:
-                return
 
     def _write_pending(self) -> None:
         with self._lock:

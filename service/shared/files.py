@@ -46,13 +46,6 @@ class JobFiles:
             text = text.partition(b"\n")[2]
         return text.decode(errors="replace")
 
-    def size_of_log(self) -> int:
-        """Returns the bytes of the log; 0 if there is none."""
-        try:
-            return self.log.stat().st_size
-        except FileNotFoundError:
-            return 0
-
     def discard_scratch(self) -> None:
         """Renames the scratch directory, for `remove_discarded` to remove later."""
         with suppress(FileNotFoundError):

@@ -27,12 +27,6 @@ def last(session: Session, job_id: str) -> int:
     return session.scalar(latest) or 0
 
 
-def latest_of_type(session: Session, job_id: str, type_: str) -> Event | None:
-    """Returns the latest event of a type of a job, or None."""
-    of_type = select(Event).where(Event.job_id == job_id, Event.type == type_)
-    return session.scalar(of_type.order_by(Event.sequence.desc()).limit(1))
-
-
 def after(
     session: Session, job_id: str, sequence: int, limit: int = 100
 ) -> Sequence[Event]:

@@ -1,8 +1,9 @@
 """The queue of jobs: leases, and every change of a job's state."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
@@ -10,7 +11,8 @@ from sqlalchemy.orm import Session, aliased
 
 from service.shared import job_events as events
 from service.shared.database import Database
-from service.shared.database.tables import Dataset, DispatcherRegistration, Job, Key
+from service.shared.database.tables import Dataset, Job, Key
+from service.shared.files import JobFiles, last_line
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
@@ -20,13 +22,16 @@ from service.shared.versions import published_version
 logger = logging.getLogger(__name__)
 
 MOST_DEATHS = 3
-# Pauses before the next attempt of a job whose process died.
-_PAUSES = (0.0, 1.0, 5.0)
+# Pauses before the next attempt of a job whose process died, by its earlier deaths.
+_PAUSES = (1.0, 5.0, 0.0)
 # Pause before the next attempt of a job that this version cannot run, and how long
 # another version may take to come.
 _SECONDS_TO_ANOTHER_VERSION, _SECONDS_FOR_UPGRADE = 30.0, 3600.0
 # Number of queued jobs among which to look for one that its key may run.
 _CANDIDATES = 50
+_ORDER = (Job.priority.desc(), Job.created_at, Job.id)
+# The end of a log, with room for its last line.
+_OUTPUT_BYTES = 2**14
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,10 @@ class Lease:
     Attributes:
         job_id: Id of the job.
         attempt: Number of the attempt.
-        expires_at: When a new lease expires, by the clock of the database; 0 where
-            that is not known.
     """
 
     job_id: str
     attempt: int
-    expires_at: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} of job {self.job_id}"
@@ -81,68 +83,39 @@ class Queue:
             now = self.database.now(session)
             return session.scalar(self._waiting(now).limit(1)) is not None
 
-    def lease(self, dispatcher_id: str) -> Lease | None:
-        """Leases the next job to a dispatcher, by priority, then age."""
+    def lease(self) -> Lease | None:
+        """Leases the next job, by priority, then age."""
         with self.database.writing() as session:
-            dispatcher = session.get(DispatcherRegistration, dispatcher_id)
-            if dispatcher is None:
-                return None  # Its registration has expired; it will register again.
-            # Lock the dispatchers of a machine, so that one at a time counts its jobs.
-            on_this_machine = DispatcherRegistration.machine == dispatcher.machine
-            session.scalars(
-                select(DispatcherRegistration.id)
-                .where(on_this_machine)
-                .with_for_update()
-            ).all()
-            on_machine = Job.machine == dispatcher.machine
-            if _running(session, on_machine) >= dispatcher.slots:
-                return None
             now = self.database.now(session)
             for job in self._candidates(session, now):
                 if self._key_may_run_another(session, job.key_id):
-                    return self._lease_to(session, job, dispatcher, now)
+                    return self._begin_attempt(session, job)
             return None
 
-    def lease_job(self, job_id: str, machine: str, process: int) -> Lease | None:
-        """Leases one queued job to a process that was started by hand."""
+    def lease_job(self, job_id: str) -> Lease | None:
+        """Leases one job, if it is queued."""
         with self.database.writing() as session:
             job = session.get(Job, job_id, with_for_update=True)
             if job is None or job.state != JobState.QUEUED:
                 return None
-            by_hand = DispatcherRegistration(id=f"process {process}", machine=machine)
-            return self._lease_to(session, job, by_hand, self.database.now(session))
+            return self._begin_attempt(session, job)
 
-    def without_dispatcher(self) -> list[tuple[Lease, str]]:
-        """Returns the leases of jobs whose dispatcher has ended, each with its id."""
+    def next_attempts(self) -> list[Lease]:
+        """Returns attempts that could begin now, without leasing them."""
+        most, of_key = self.settings.job_slots_per_key, Counter[str | None]()
+        attempts = []
         with self.database.reading() as session:
-            alive = select(DispatcherRegistration.id).where(
-                DispatcherRegistration.seen_at
-                > self.database.now(session) - self.settings.lease_seconds
-            )
-            columns = select(Job.id, Job.attempt, Job.leased_by)
-            lost = columns.where(Job.state.in_(ACTIVE), Job.leased_by.not_in(alive))
-            return [
-                (Lease(job_id, attempt), dispatcher)
-                for job_id, attempt, dispatcher in session.execute(lost)
-                if dispatcher is not None
-            ]
-
-    def renew(self, lease: Lease, expiry: float) -> float | None:
-        """Renews a lease unless its trainer has done so."""
-        with self.database.writing() as session:
-            job = self.lock_job(session, lease)
-            if job.lease_expires_at != expiry:
-                return None
-            return self._extend(job, self.database.now(session))
-
-    def take_over(self, lease: Lease, ended: str, dispatcher_id: str) -> float:
-        """Renews the lease of a job that another dispatcher started."""
-        with self.database.writing() as session:
-            job = self.lock_job(session, lease)
-            if job.leased_by != ended:
-                raise StaleAttemptError(f"job {job.id} was taken over")
-            job.leased_by = dispatcher_id
-            return self._extend(job, self.database.now(session))
+            now = self.database.now(session)
+            waiting = self._waiting(now).order_by(*_ORDER).limit(_CANDIDATES)
+            for job_id in session.scalars(waiting).all():
+                job = session.get_one(Job, job_id)
+                of_key[job.key_id] += 1
+                if most is not None and job.key_id is not None:
+                    running = _running(session, Job.key_id == job.key_id)
+                    if running + of_key[job.key_id] > most:
+                        continue
+                attempts.append(Lease(job.id, job.attempt + 1))
+        return attempts
 
     def lock_job(self, session: Session, lease: Lease) -> Job:
         """Locks and returns the job of a lease, in the caller's transaction."""
@@ -178,14 +151,6 @@ class Queue:
             if timing is not None:
                 self._record_timing(session, job, timing, now)
             return job.cancel_requested_at is not None
-
-    def seconds_since_lease(self, lease: Lease) -> float:
-        """Returns the seconds since the attempt of a lease began."""
-        with self.database.reading() as session:
-            began = events.latest_of_type(session, lease.job_id, "state")
-            if began is None:
-                return 0.0
-            return max(self.database.now(session) - began.created_at, 0.0)
 
     def must_stop(self, lease: Lease) -> bool:
         """Returns whether a lease has ended or its job must be cancelled; no lock."""
@@ -243,15 +208,10 @@ class Queue:
         """Requeues a job whose process died; the third death without progress fails."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
-            job.deaths += 1
-            if job.deaths < MOST_DEATHS or job.cancel_requested_at is not None:
-                self._requeue(session, job, reason, _PAUSES[job.deaths % MOST_DEATHS])
-            elif not self._succeed_if_published(session, job):
-                reason = f"Its process died {job.deaths} times, the last time: {reason}"
-                self._end(session, job, JobState.FAILED, reason)
+            self._count_death(session, job, reason, _PAUSES[job.deaths])
 
     def expire(self) -> int:
-        """Requeues jobs whose leases have expired; returns their number."""
+        """Ends attempts whose leases have expired, as deaths; returns their number."""
         with self.database.writing() as session:
             now = self.database.now(session)
             expired = (
@@ -261,8 +221,7 @@ class Queue:
             )
             jobs = session.scalars(expired).all()
             for job in jobs:
-                reason = f"Attempt {job.attempt} sent no heartbeat"
-                self._requeue(session, job, reason)
+                self._count_death(session, job, self._describe_silence(job))
             return len(jobs)
 
     def cancel(self, session: Session, job: Job) -> None:
@@ -301,12 +260,11 @@ class Queue:
         named = [each.get("stage") for each in (before, timing)]
         if named[0] != named[1] or before.get("attempt") != job.attempt:
             events.append(session, job, "stage", timing, now)
-        job.progress = {**job.progress, "timing": {**timing, "at": now}}
+        job.progress = {**job.progress, "timing": timing}
 
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
-        order = (Job.priority.desc(), Job.created_at, Job.id)
         few = 1 if self.settings.job_slots_per_key is None else _CANDIDATES
-        waiting = self._waiting(now).order_by(*order).limit(few)
+        waiting = self._waiting(now).order_by(*_ORDER).limit(few)
         ids = waiting.with_for_update(skip_locked=True)
         return [session.get_one(Job, job_id) for job_id in session.scalars(ids)]
 
@@ -333,21 +291,38 @@ class Queue:
         session.get(Key, key_id, with_for_update=True)
         return _running(session, Job.key_id == key_id) < most
 
-    def _lease_to(
-        self, session: Session, job: Job, dispatcher: DispatcherRegistration, now: float
-    ) -> Lease:
+    def _begin_attempt(self, session: Session, job: Job) -> Lease:
+        now = self.database.now(session)
         job.attempt += 1
-        job.machine, job.leased_by = dispatcher.machine, dispatcher.id
-        expires_at = self._extend(job, now)
+        self._extend(job, now)
         job.not_before = None
         job.started_at = job.started_at or now
         self._set_state(session, job, JobState.RUNNING, now)
-        return Lease(job.id, job.attempt, expires_at)
+        return Lease(job.id, job.attempt)
 
-    def _extend(self, job: Job, now: float) -> float:
-        """Extends the lease of a job; returns when it expires."""
+    def _extend(self, job: Job, now: float) -> None:
         job.lease_expires_at = now + self.settings.lease_seconds
-        return job.lease_expires_at
+
+    def _count_death(
+        self, session: Session, job: Job, reason: str, pause: float = 0.0
+    ) -> None:
+        job.deaths += 1
+        if job.deaths < MOST_DEATHS or job.cancel_requested_at is not None:
+            self._requeue(session, job, reason, pause)
+        elif not self._succeed_if_published(session, job):
+            reason = f"Its process died {job.deaths} times, the last time: {reason}"
+            self._end(session, job, JobState.FAILED, reason)
+
+    def _describe_silence(self, job: Job) -> str:
+        """Describes the end of an attempt whose process can no longer tell it."""
+        silence = (
+            f"attempt {job.attempt} sent no heartbeat for "
+            f"{self.settings.lease_seconds:g} s, e.g. because its process was killed"
+        )
+        line = last_line(JobFiles(self.settings, job.id).log_tail(_OUTPUT_BYTES))
+        return (
+            silence if line is None else f"{silence}; the last line of its log: {line}"
+        )
 
     def _requeue(
         self, session: Session, job: Job, reason: str, pause: float = 0.0
@@ -358,7 +333,7 @@ class Queue:
             self._end(session, job, JobState.CANCELLED, None)
             return
         now = self.database.now(session)
-        job.lease_expires_at = job.leased_by = job.machine = None
+        job.lease_expires_at = None
         job.not_before = now + pause if pause else None
         self._set_state(session, job, JobState.QUEUED, now, reason)
 
@@ -378,7 +353,7 @@ class Queue:
     ) -> None:
         now = self.database.now(session)
         job.error, job.finished_at = reason, now
-        job.lease_expires_at = job.leased_by = job.machine = None
+        job.lease_expires_at = None
         self._set_state(session, job, state, now, reason)
 
     def _set_state(

@@ -69,50 +69,9 @@ class Settings(BaseModel):
             description="Resident memory over which a model process is restarted.",
         ),
     ] = 8 * 2**30
-    start_dispatcher: Annotated[
-        bool, Field(description="Whether to start the dispatcher, which runs jobs.")
-    ] = True
-    launcher: Annotated[
-        Literal["local", "ray"],
-        Field(description="Where jobs run: on this machine or on a Ray cluster."),
-    ] = "local"
-    ray_address: Annotated[
-        str | None,
-        Field(
-            pattern=r"^https?://[^/]+",
-            description="Address of the cluster's Jobs API, `http://HOST:8265`.",
-        ),
-    ] = None
-    ray_python: Annotated[
-        str | None,
-        Field(
-            description="The Python of the nodes that runs trainers; by default that "
-            "of the node's Ray."
-        ),
-    ] = None
-    ray_wheel: Annotated[
-        Path | None,
-        Field(
-            description="A wheel of tfbbb that Ray brings to the nodes; by default "
-            "they have tfbbb."
-        ),
-    ] = None
-    ray_requirements: Annotated[
-        Path | None,
-        Field(description="The lock file of the packages that Ray installs with it."),
-    ] = None
-    ray_job_cpus: Annotated[
-        float, Field(ge=0, description="Processor cores that Ray reserves for a job.")
-    ] = 1.0
-    ray_job_gpus: Annotated[
-        float, Field(ge=0, description="GPUs that Ray reserves for a job.")
-    ] = 0.0
-    ray_job_memory_bytes: Annotated[
-        int | None,
-        Field(ge=2**20, description="Memory that Ray reserves for a job; none."),
-    ] = None
     job_slots: Annotated[
-        int, Field(ge=1, description="Jobs that run at the same time on this machine.")
+        int,
+        Field(ge=0, description="Workers to start, which run a job each at a time."),
     ] = max(1, (os.cpu_count() or 1) // 2)
     job_slots_per_key: Annotated[
         int | None,
@@ -138,10 +97,6 @@ class Settings(BaseModel):
         float,
         Field(gt=0, description="Time without heartbeat until a lease expires."),
     ] = 30.0
-    warm_seconds: Annotated[
-        float,
-        Field(ge=0, description="Time that a trainer waits for its next job."),
-    ] = 300.0
     max_upload_bytes: Annotated[int, Field(ge=1, description="Largest upload.")] = (
         8 * 2**30
     )

@@ -1,6 +1,5 @@
 """Where a library of an extra is missing, the error names the extra."""
 
-import importlib.metadata
 import sys
 import tomllib
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 import tfbbb
 from docs.site import build
 from service.api.http.tracing import ENDPOINTS, exporting_provider
-from service.shared.ray_cluster import RayClusterError, check_cluster
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import StoreError, open_store
 from tests.cli.test_without_service import run
@@ -27,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 # Of people who work on the package: test tools, and programs that compare speeds. The
 # library of these, `tf-keras`, comes with TensorFlow Probability.
 FOR_DEVELOPERS = {"test", "benchmark"}
-ERRORS = (ImportError, RayClusterError, SettingsError, StoreError, TableError)
+ERRORS = (ImportError, SettingsError, StoreError, TableError)
 
 
 def network() -> Any:
@@ -53,11 +51,9 @@ def export_onnx(directory: Path) -> None:
 
 
 def run_on_ray(directory: Path) -> None:
-    """Checks a cluster as if Ray, whose version is read, were not installed."""
-    settings = Settings(ray_address="http://127.0.0.1:9", data_dir=directory)
-    missing = importlib.metadata.PackageNotFoundError()
-    with mock.patch("importlib.metadata.version", side_effect=missing):
-        check_cluster(settings)
+    with mock.patch.dict(sys.modules):
+        sys.modules.pop("service.job_process.ray_jobs", None)
+        import_extra("ray", "service.job_process.ray_jobs")
 
 
 def open_object_store(directory: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 INTERRUPTED = 128 + signal.SIGINT
 COMMAND = [sys.executable, "-m", "tfbbb"]
-WITHOUT_CHILDREN = {"TFBBB_START_MODELS": "0", "TFBBB_START_DISPATCHER": "0"}
+WITHOUT_CHILDREN = {"TFBBB_START_MODELS": "0", "TFBBB_JOB_SLOTS": "0"}
 
 
 @contextmanager

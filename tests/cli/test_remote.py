@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.queued import leased, registered
+from tests.service.queued import leased
 from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.cli import app
 
@@ -25,7 +25,7 @@ def settings(tmp_path):
         data_dir=tmp_path / "data",
         models=tmp_path / "models",
         start_models=False,
-        start_dispatcher=False,
+        job_slots=0,
     )
 
 
@@ -70,7 +70,7 @@ def spec_of(queue, job_id):
 
 
 def run_through(queue, end):
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     for epoch in (1, 2):
         far = {"epoch": epoch, "epochs": 2, "step": epoch, "steps": 2}
         told = {**far, "stage": "training 24 members", "nll": 0.5 / epoch}

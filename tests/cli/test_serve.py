@@ -93,7 +93,7 @@ def test_a_named_models_directory_is_created(tfbbb, served, tmp_path):
         ),
         ({"ADMIN_KEY": "admin.changeme"}, ["--port", 0], "needs 128 random bits"),
         ({}, ["--models", "file"], "file is a file; name the models directory"),
-        ({"START_DISPATCHER": "0"}, ["--models", "a/b"], "There is no directory a/b; "),
+        ({"JOB_SLOTS": "0"}, ["--models", "a/b"], "There is no directory a/b; "),
         (
             {"STORE": "s3://bucket/tests"},
             ["--models", "here"],
@@ -109,13 +109,6 @@ def test_a_named_models_directory_is_created(tfbbb, served, tmp_path):
             {},
             ["--models", "/proc/models"],
             "Cannot create the models directory /proc/models: ",
-        ),
-        ({}, ["--launcher", "ray"], "needs the address of the cluster's Jobs API"),
-        ({}, ["--launcher", "other"], "TFBBB_LAUNCHER must be 'local' or 'ray'"),
-        (
-            {},
-            ["--ray-address", "here"],
-            "TFBBB_RAY_ADDRESS must begin with http:// or https://",
         ),
     ],
 )
@@ -141,7 +134,7 @@ def test_training_requires_a_writable_models_directory(tfbbb, served, monkeypatc
     assert refused.stderr.startswith("Error: Jobs cannot write models to /sys: ")
     assert refused.stderr.count("\n") == 1
     assert served == {}
-    monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
+    monkeypatch.setenv("TFBBB_JOB_SLOTS", "0")
     assert tfbbb("serve", "--port", 0, "--models", "/sys").exit_code == 0
     assert served["models"] == Path("/sys")
 
@@ -239,15 +232,6 @@ def test_an_admin_key_allows_serving_other_machines(tfbbb):
 def test_the_printed_url_opens_on_this_machine(tfbbb, host, opens):
     printed = tfbbb("serve", "--host", host, "--port", 0, "--insecure").stdout
     assert re.search(rf"^http://{re.escape(opens)}:\d+/ accepts", printed, re.M)
-
-
-def test_cluster_that_does_not_answer_is_refused(tfbbb, served):
-    pytest.importorskip("ray", reason="needs the extra `ray`")
-    # Port 9 of this machine: nothing listens there.
-    result = tfbbb("serve", "--launcher", "ray", "--ray-address", "http://127.0.0.1:9")
-    assert result.exit_code == 1
-    assert "No Ray cluster answers at http://127.0.0.1:9: " in result.output
-    assert served == {}
 
 
 def test_hint_names_the_database_without_its_password(tfbbb, served, tmp_path):

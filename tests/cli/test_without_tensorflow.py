@@ -132,10 +132,10 @@ def test_a_name_that_needs_keras_says_how_to_get_it(environment):
 
 
 def test_a_service_that_would_train_does_not_start(run):
-    done = run("serve", TFBBB_START_DISPATCHER="1")
+    done = run("serve", TFBBB_JOB_SLOTS="1")
     assert done.returncode == 1
     assert f"Error: Training {NEEDS}" in done.stderr
-    assert "TFBBB_START_DISPATCHER=0" in done.stderr
+    assert "TFBBB_JOB_SLOTS=0" in done.stderr
 
 
 def test_a_service_predicts_and_keeps_jobs_in_the_queue(
@@ -145,7 +145,7 @@ def test_a_service_predicts_and_keeps_jobs_in_the_queue(
     shutil.copytree(regression[0], models / "effect")
     shutil.copytree(needing, models / "needing" / "1")
     variables = {
-        "TFBBB_START_DISPATCHER": "0",
+        "TFBBB_JOB_SLOTS": "0",
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
         "TFBBB_MODEL_PROCESSES": "1",
     }

@@ -31,8 +31,8 @@ ALL = {
         "nodeSelector": {"disk": "fast"},
         "tolerations": [{"key": "api", "operator": "Exists"}],
     },
-    "trainer": {
-        "environment": {"TFBBB_JOB_SLOTS": "3"},
+    "worker": {
+        "environment": {"TFBBB_JOB_SECONDS": "3600"},
         "resources": {"limits": {"nvidia.com/gpu": 1}},
         "affinity": {"podAntiAffinity": {}},
     },
@@ -46,7 +46,7 @@ ALL = {
     "serviceAccount": {"annotations": {"role": "store"}},
 }
 VALUES = {"required": {}, "all": ALL}
-WORKLOADS = ["api", "trainer"]
+WORKLOADS = ["api", "worker"]
 
 # The oldest Kubernetes that the chart supports, and the newest whose schemas there are.
 KUBERNETES = ["1.25", kubernetes_validate.latest_version()]
@@ -140,8 +140,7 @@ def test_settings_of_each_container_exist(
 ) -> None:
     found = settings(environment(objects[values], workload))
     assert found.store == REQUIRED["store"]
-    assert found.start_models == (workload == "api")
-    assert found.start_dispatcher == (workload == "trainer")
+    assert (found.job_slots == 0) == (workload == "api")
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -149,9 +148,10 @@ def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) 
     spec = pod(objects["required"], workload)
     (container,) = spec["containers"]
     # The API predicts, without TensorFlow.
-    image = {"api": "tfbbb-predict", "trainer": "tfbbb"}[workload]
+    image = {"api": "tfbbb-predict", "worker": "tfbbb"}[workload]
     assert container["image"] == f"{image}:{__version__}"
-    assert [port["containerPort"] for port in container["ports"]] == [PORT]
+    ports = [port["containerPort"] for port in container.get("ports", [])]
+    assert ports == {"api": [PORT], "worker": []}[workload]
     assert str(spec["securityContext"]["runAsUser"]) == USER
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert container["securityContext"]["readOnlyRootFilesystem"] is True

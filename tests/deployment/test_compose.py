@@ -18,7 +18,7 @@ from tests.deployment.containers import (
 )
 
 SECRETS = {"TFBBB_ADMIN_KEY", "POSTGRES_PASSWORD", "STORE_SECRET"}
-API, TRAINERS = ["api-1", "api-2"], ["trainer"]
+API, WORKERS = ["api-1", "api-2"], ["worker"]
 
 # ${NAME:-default} and ${NAME:?message}
 _VARIABLE = re.compile(r"\$\{(\w+):([-?])([^}]*)\}")
@@ -69,27 +69,26 @@ def test_every_secret_comes_from_a_variable(services: Any) -> None:
         for name, value in definition.get("environment", {}).items()
         if re.search("SECRET|PASSWORD|ADMIN_KEY|DATABASE_URL", name)
     }
-    assert len(given) == 3 * len(API + TRAINERS) + 2
+    assert len(given) == 3 * len(API + WORKERS) + 2
     assert all(
         any(f"of.{name}" in value for name in SECRETS) for value in given.values()
     )
 
 
-@pytest.mark.parametrize("name", API + TRAINERS)
+@pytest.mark.parametrize("name", API + WORKERS)
 def test_settings_of_each_service_exist(services: Any, name: str) -> None:
     found = settings(services[name]["environment"])
-    assert found.start_models == (name in API)
-    assert found.start_dispatcher == (name in TRAINERS)
+    assert (found.job_slots == 0) == (name in API)
     memory = services[name]["deploy"]["resources"]["limits"]["memory"]
     processes = (
         found.model_processes * found.model_memory_bytes
-        if found.start_models
-        else found.job_slots * found.job_memory_bytes
+        if name in API
+        else found.job_memory_bytes
     )
     assert processes < int(memory.removesuffix("G")) * 2**30
 
 
-@pytest.mark.parametrize("name", API + TRAINERS)
+@pytest.mark.parametrize("name", API + WORKERS)
 def test_image_and_mounts_of_each_service_fit(services: Any, name: str) -> None:
     stage = "predict" if name in API else "full"
     assert services[name]["build"]["target"] == stage
@@ -101,7 +100,7 @@ def test_image_and_mounts_of_each_service_fit(services: Any, name: str) -> None:
     assert {target} | set(services[name]["tmpfs"]) >= VOLUMES
 
 
-@pytest.mark.parametrize("name", API + TRAINERS)
+@pytest.mark.parametrize("name", API)
 def test_health_check_asks_a_path_of_the_service(services: Any, name: str) -> None:
     command = services[name]["healthcheck"]["test"][-1]
     (port, path) = re.findall(r"http://127\.0\.0\.1:(\d+)([\w/]+)", command)[0]
@@ -121,7 +120,7 @@ def test_no_container_runs_as_root(services: Any) -> None:
     # The service has the user of its image, and PostgreSQL that of its own.
     users = {name: definition.get("user") for name, definition in services.items()}
     assert USER != "0"
-    assert [name for name, user in users.items() if user is None] == API + TRAINERS
+    assert [name for name, user in users.items() if user is None] == API + WORKERS
     assert not {"0", "root", "0:0"} & set(users.values())
 
 

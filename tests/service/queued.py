@@ -1,11 +1,11 @@
-"""Jobs and dispatchers for tests of the queue."""
+"""Jobs for tests of the queue."""
 
 import time
 from typing import Any
 
 from sqlalchemy import select
 
-from service.shared.database.tables import Dataset, DispatcherRegistration, Event, Job
+from service.shared.database.tables import Dataset, Event, Job
 from service.shared.queue import Lease, Queue
 
 
@@ -36,19 +36,8 @@ def add_table(queue: Queue, **columns: Any) -> str:
     return row.id
 
 
-def registered(queue: Queue, machine: str = "here", slots: int = 2) -> str:
-    """Registers a dispatcher; returns its id."""
-    now = time.time()
-    row = DispatcherRegistration(
-        machine=machine, process=1, slots=slots, started_at=now, seen_at=now
-    )
-    with queue.database.writing() as session:
-        session.add(row)
-    return row.id
-
-
-def leased(queue: Queue, dispatcher: str) -> Lease:
-    lease = queue.lease(dispatcher)
+def leased(queue: Queue) -> Lease:
+    lease = queue.lease()
     assert lease is not None
     return lease
 

@@ -29,17 +29,14 @@ ROW = [1.0, 2.0, 3.0]
 TABLE = "x,y\n" + "".join(f"{0.1 * i:.1f},{i % 7}\n" for i in range(60))
 # Of single precision in batches of several sizes; the versions differ by 1000.
 _TOLERANCE = 1e-2
-# For jobs whose trainers may have to start anew, on a loaded machine.
+# For jobs whose workers may have to start anew, on a loaded machine.
 _SECONDS_TO_END = 600.0
 SERVICE = ("tfbbb", "serve")
 STAND_IN = ("tests.service.job_process.stand_in_service",)
 _KINDS = {
     "models": {"service.model_process.worker"},
-    "dispatcher": {
-        "service.job_process.dispatcher",
-        "tests.service.job_process.stand_in_dispatcher",
-    },
-    "trainer": {"service.trainer", "tests.service.job_process.stand_in_trainer"},
+    # The word in `-m tfbbb worker`.
+    "worker": {"worker", "tests.service.job_process.stand_in_worker"},
 }
 
 
@@ -48,7 +45,7 @@ class Replica:
 
     Args:
         directory: Where its log is, and its data unless the environment says otherwise.
-        module: What to run: the service, or the one with stand-in trainers.
+        module: What to run: the service, or the one whose workers only count.
         **variables: Its environment, beside that of this process.
     """
 
@@ -159,9 +156,9 @@ def stopped_at_the_end(*replicas: Replica) -> Iterator[None]:
 
 
 def publish_copy(queue: Queue, model: Path, name: str) -> int:
-    """Publishes a model as the result of a job, which no dispatcher leases."""
+    """Publishes a model as the result of a job, which no worker leases."""
     (job_id,) = submitted(queue, name=name, not_before=1e12, spec={"target": "y"})
-    lease = queue.lease_job(job_id, "elsewhere", 1)
+    lease = queue.lease_job(job_id)
     assert lease is not None
     queue.begin_export(lease)
     staged = staging_directory(queue.store.models, lease)
@@ -270,7 +267,7 @@ def check_jobs(queue: Queue, jobs: Sequence[str]) -> list[Job]:
             succeeded.append(row)
             assert published == [row.version]
         else:
-            # A trainer that was killed three times without progress.
+            # A worker that was killed three times without progress.
             assert "died 3 times" in (row.error or "")
             assert published == []
     assert 2 * len(succeeded) > len(jobs)

@@ -31,7 +31,7 @@ def serving(
     """Runs the service in a thread until the block ends; yields a client of it.
 
     The client sends an admin key. Settings that name no data directory get one that is
-    removed at the end; jobs run only where the settings ask for a dispatcher.
+    removed at the end; jobs run only where the settings ask for workers.
     """
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         app = create_app(settings_of_a_test(settings, Path(directory)))
@@ -43,8 +43,8 @@ def serving(
 def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
     """Adds an admin key and, unless they say otherwise, a directory and no jobs."""
     changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
-    if "start_dispatcher" not in settings.model_fields_set:
-        changes["start_dispatcher"] = False
+    if "job_slots" not in settings.model_fields_set:
+        changes["job_slots"] = 0
     # Most tests need not wait for two.
     if "model_processes" not in settings.model_fields_set:
         changes["model_processes"] = 1

@@ -24,7 +24,6 @@ ALLOWED = {
     "service.shared": set(),
     # The public entries.
     "service.app": {"service.api"},
-    "service.trainer": {"service.job_process"},
 }
 
 

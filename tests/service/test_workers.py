@@ -88,7 +88,7 @@ def serving_by_several(
         port = probe.getsockname()[1]
     environment = os.environ | {
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
-        "TFBBB_START_DISPATCHER": "0",
+        "TFBBB_JOB_SLOTS": "0",
         "TFBBB_ACCESS_LOG": "off",
         "TFBBB_DATA_DIR": str(data_dir),
     }

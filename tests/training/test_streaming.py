@@ -76,7 +76,7 @@ def test_a_million_rows_are_trained_on_in_bounded_memory(tmp_path):
     models.mkdir()
     with (
         running_service(models) as (url, key),
-        watched_memory("service.trainer") as peaks,
+        watched_memory("worker") as peaks,
         Client(url, key) as client,
     ):
         dataset = client.upload(tmp_path / "table.csv")

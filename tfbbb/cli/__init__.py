@@ -20,6 +20,7 @@ from tfbbb.cli import (
     serve,
     train,
     tune,
+    worker,
 )
 from tfbbb.cli.application import Application
 from tfbbb.cli.benchmark import benchmark
@@ -70,6 +71,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
 app.command("report")(model_report.report)
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.add_typer(keys)
 app.command("backup")(backup.backup)
 app.command("prune")(prune.prune)

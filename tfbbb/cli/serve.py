@@ -49,22 +49,6 @@ def serve(
             show_default="1",
         ),
     ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(
-            envvar="TFBBB_LAUNCHER",
-            help="Where jobs run: local, or ray for a Ray cluster.",
-            show_default="local",
-        ),
-    ] = None,
-    ray_address: Annotated[
-        str | None,
-        typer.Option(
-            envvar="TFBBB_RAY_ADDRESS",
-            help="Jobs API of the cluster, http://HOST:8265.",
-            show_default="none",
-        ),
-    ] = None,
     insecure: Annotated[
         bool,
         typer.Option(
@@ -89,21 +73,13 @@ def serve(
     TFBBB_START_MODELS            1         0: no process that predicts
     TFBBB_MODEL_PROCESSES         2         processes that predict
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
-    TFBBB_START_DISPATCHER        1         0: no process that runs jobs
-    TFBBB_RAY_PYTHON              Ray's     the Python that trains on the nodes
-    TFBBB_RAY_WHEEL               none      wheel of tfbbb that Ray brings to nodes
-    TFBBB_RAY_REQUIREMENTS        none      lock file of what Ray installs with it
-    TFBBB_RAY_JOB_CPUS            1         cores that Ray reserves for a job
-    TFBBB_RAY_JOB_GPUS            0         GPUs that Ray reserves for a job
-    TFBBB_RAY_JOB_MEMORY_BYTES    none      memory that Ray reserves for a job
-    TFBBB_JOB_SLOTS               cores/2   jobs that run at the same time here
+    TFBBB_JOB_SLOTS               cores/2   workers to start, one job each; 0: none
     TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
     TFBBB_JOB_MEMORY_BYTES        8 GiB     most resident memory of a job
     TFBBB_JOB_SECONDS             86400 s   longest time of one attempt of a job
     TFBBB_XLA                     auto      XLA for jobs: auto, measure or off
     TFBBB_CHECKPOINT_SECONDS      30 s      time between checkpoints of a job
     TFBBB_LEASE_SECONDS           30 s      silence after which a lease expires
-    TFBBB_WARM_SECONDS            300 s     time that a trainer waits for a job
     TFBBB_MAX_UPLOAD_BYTES        8 GiB     largest upload
     TFBBB_MAX_DECOMPRESSED_BYTES  64 GiB    most memory of a dataset's values
     TFBBB_MAX_UPLOAD_ROWS         100000000 most rows of a dataset
@@ -153,20 +129,17 @@ def serve(
             data_dir=data_dir,
             database_url=database_url,
             workers=workers,
-            launcher=launcher,
-            ray_address=ray_address,
             insecure=insecure or None,
         )
-        _check_trainers(settings)
-        if settings.launcher == "ray":
-            _check_cluster(settings)
+        if settings.job_slots:
+            _check_tensorflow()
         if settings.store is not None:
             _check_store(settings, models)
         else:
-            if settings.start_dispatcher or models is None:
+            if settings.job_slots or models is None:
                 _make_directory(settings.models)
             _check_directory(settings.models)
-            if settings.start_dispatcher:
+            if settings.job_slots:
                 _check_writable(settings.models)
         # Open the port before creating the first key: if the port is taken, the key,
         # which is shown only once, would be lost.
@@ -274,26 +247,13 @@ def _say(text: str) -> None:
         typer.echo(text)
 
 
-def _check_trainers(settings: "Settings") -> None:
-    if settings.start_dispatcher and settings.launcher == "local":
-        try:
-            require_tensorflow("Training")
-        except MissingTensorFlowError as error:
-            raise CommandError(
-                f"{error} Or set TFBBB_START_DISPATCHER=0 to serve predictions without "
-                "training."
-            ) from None
-
-
-def _check_cluster(settings: "Settings") -> None:
-    from service.shared.ray_cluster import RayClusterError, check_cluster
-
+def _check_tensorflow() -> None:
     try:
-        warning = check_cluster(settings)
-    except RayClusterError as error:
-        raise CommandError(str(error)) from None
-    if warning is not None:
-        logger.warning(warning)
+        require_tensorflow("Training")
+    except MissingTensorFlowError as error:
+        raise CommandError(
+            f"{error} Or set TFBBB_JOB_SLOTS=0 to serve predictions without training."
+        ) from None
 
 
 def _check_store(settings: "Settings", models: Path | None) -> None:
@@ -348,8 +308,8 @@ def _check_writable(models: Path) -> None:
     except OSError as error:
         raise CommandError(
             f"Jobs cannot write models to {models}: {error.strerror}. Give user "
-            f"{os.geteuid()} write permission, or set TFBBB_START_DISPATCHER=0 to "
-            "serve predictions without training."
+            f"{os.geteuid()} write permission, or set TFBBB_JOB_SLOTS=0 to serve "
+            "predictions without training."
         ) from None
 
 

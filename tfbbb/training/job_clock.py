@@ -10,7 +10,7 @@ from typing import Any
 from tfbbb.base.types import JsonObject
 from tfbbb.training.progress import Progress
 
-WAITING, LOADING, TRAINING = "waiting for a trainer", "loading TensorFlow", "training"
+WAITING, LOADING, TRAINING = "waiting for a worker", "loading TensorFlow", "training"
 
 
 @dataclass(frozen=True)

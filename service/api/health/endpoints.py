@@ -29,7 +29,7 @@ async def live() -> Health:
     responses=responses(Unavailable),
 )
 async def ready(state: State) -> Health:
-    """Answers 503 with each part that fails: database, disk, models, dispatcher."""
+    """Answers 503 with each part that fails: database, disk, store, models."""
     await check_ready(state)
     return Health(status="ready")
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import shutil
-import socket
 from collections.abc import Awaitable, Callable
 
 import sqlalchemy
@@ -13,7 +12,6 @@ from sqlalchemy.exc import DBAPIError
 from service.api.models.repository import version_times
 from service.api.state import ServiceState
 from service.shared.database import DatabaseFileError
-from service.shared.database.tables import DispatcherRegistration
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.store import StoreError
 
@@ -34,7 +32,6 @@ async def check_ready(state: ServiceState) -> None:
         "disk": _check_disk,
         "store": _check_store,
         "models": _check_models,
-        "dispatcher": _check_dispatcher,
     }
     problems = await asyncio.gather(
         *(_problem(name, check, state) for name, check in parts.items())
@@ -106,7 +103,7 @@ def _check_free_space(state: ServiceState) -> None:
 
 def _check_models_directory(state: ServiceState) -> None:
     store = state.queue.store
-    if state.settings.start_dispatcher:
+    if state.settings.job_slots:
         try:
             store.check()
         except StoreError as error:
@@ -140,26 +137,3 @@ async def _check_store(state: ServiceState) -> None:
 async def _check_models(state: ServiceState) -> None:
     if state.settings.start_models:
         await state.models.check_ready()
-
-
-async def _check_dispatcher(state: ServiceState) -> None:
-    if state.settings.start_dispatcher and not await asyncio.to_thread(
-        _is_dispatcher_alive, state
-    ):
-        raise Unavailable(
-            "The dispatcher, which runs jobs, has not renewed its registration."
-        )
-
-
-def _is_dispatcher_alive(state: ServiceState) -> bool:
-    dispatchers = sqlalchemy.select(DispatcherRegistration.id).where(
-        DispatcherRegistration.machine == socket.gethostname()
-    )
-    if state.dispatcher is not None:
-        dispatchers = dispatchers.where(
-            DispatcherRegistration.process == state.dispatcher.pid
-        )
-    with state.database.reading() as session:
-        oldest = state.database.now(session) - state.settings.lease_seconds
-        alive = dispatchers.where(DispatcherRegistration.seen_at > oldest)
-        return session.scalar(alive) is not None

@@ -10,6 +10,7 @@ from fastapi.sse import ServerSentEvent
 from sqlalchemy.orm import Session
 
 from service.api.http.outages import DATABASE_OUTAGES, without_statement
+from service.api.jobs.timing import timing
 from service.api.keys.caller import Caller
 from service.api.keys.repository import is_key_usable
 from service.shared import job_events as events
@@ -17,7 +18,6 @@ from service.shared.database import Database, timestamp
 from service.shared.database.tables import Event, Job
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
-from service.shared.job_timing import timing
 from service.shared.json_types import JsonObject
 
 logger = logging.getLogger(__name__)

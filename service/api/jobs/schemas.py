@@ -7,9 +7,9 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.api.jobs.timing import timing
 from service.shared.database import tables
 from service.shared.job_state import JobState
-from service.shared.job_timing import timing
 from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.judging.verdict import verdict
@@ -83,7 +83,7 @@ class JobSummary(BaseModel):
     )
     timing: JsonObject | None = Field(
         description="What the job is at: its `stage`, the share `done` of the whole "
-        "job, least and most `seconds_left` (`null` before a trainer works on it), and "
+        "job, least and most `seconds_left` (`null` before a worker works on it), and "
         "the seconds `elapsed` since then; `null` once the job has ended.",
         examples=[
             {
@@ -130,7 +130,7 @@ class JobStatus(JobSummary):
         "`seconds_left`; `null` if unknown.",
         examples=[41.5],
     )
-    log: str = Field(description="The end of the trainer's log.", examples=[""])
+    log: str = Field(description="The end of the job's log.", examples=[""])
     judgement: JsonObject | None = Field(
         description="The `figures` of the published version beside those of baselines "
         "on the same rows, `sentences` about them, the sentences that are "
@@ -161,7 +161,7 @@ class JobStatus(JobSummary):
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
-            "eta_seconds": _eta_seconds(job, fields["timing"]),
+            "eta_seconds": _eta_seconds(fields["timing"]),
             "log": log,
             "judgement": judgement,
         }
@@ -178,16 +178,12 @@ class JobPage(BaseModel):
     )
 
 
-def _eta_seconds(job: tables.Job, at: JsonObject | None) -> float | None:
+def _eta_seconds(at: JsonObject | None) -> float | None:
     """Returns the middle of the seconds that are left; None if unknown."""
-    if at is not None and at["seconds_left"] is not None:
-        least, most = at["seconds_left"]
-        return round(0.5 * float(least + most), 1)
-    # A trainer of an older release, on another machine, tells its pace alone.
-    pace = job.progress.get("seconds_per_step")
-    if job.state != JobState.RUNNING or pace is None:
+    if at is None or at["seconds_left"] is None:
         return None
-    return float(pace * (job.progress["steps"] - job.progress["step"]))
+    least, most = at["seconds_left"]
+    return round(0.5 * float(least + most), 1)
 
 
 def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:

@@ -36,6 +36,6 @@ async def live() -> Live:
     responses=responses(Unavailable),
 )
 async def ready(state: State) -> Ready:
-    """Answers 503 with each part that fails: database, disk, models, dispatcher."""
+    """Answers 503 with each part that fails: database, disk, store, models."""
     await check_ready(state)
     return Ready(ready=True)

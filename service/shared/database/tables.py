@@ -112,8 +112,6 @@ class Job(Base):
     state: Mapped[str] = mapped_column(Text, default="queued")
     attempt: Mapped[int] = mapped_column(default=0)
     deaths: Mapped[int] = mapped_column(default=0)
-    machine: Mapped[str | None] = mapped_column(Text, index=True)
-    leased_by: Mapped[str | None] = mapped_column(Text)
     lease_expires_at: Mapped[float | None]
     not_before: Mapped[float | None]
     cancel_requested_at: Mapped[float | None]
@@ -248,19 +246,6 @@ class Installation(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     store_id: Mapped[str | None] = mapped_column(Text)
     store_place: Mapped[str | None] = mapped_column(Text)
-
-
-class DispatcherRegistration(Base):
-    """The registration of a dispatcher, which renews `seen_at`."""
-
-    __tablename__ = "dispatchers"
-
-    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
-    machine: Mapped[str] = mapped_column(Text)
-    process: Mapped[int]
-    slots: Mapped[int]
-    started_at: Mapped[float]
-    seen_at: Mapped[float]
 
 
 class AuditEntry(Base):

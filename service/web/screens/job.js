@@ -148,7 +148,7 @@ export async function showJob(root, { parts: [, id], signal }) {
 }
 
 function said(job) {
-  if (job.state === "queued") return "It starts as soon as a trainer is free.";
+  if (job.state === "queued") return "It starts as soon as a worker is free.";
   if (job.state === "exporting") return "The model is written and checked.";
   return "";
 }

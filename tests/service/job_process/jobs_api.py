@@ -15,10 +15,7 @@ class JobsApi:
         address: Where the API is.
         version: The version of Ray that it tells.
         jobs: What was submitted and what became of it, by submission id.
-        logs: The output of each job.
         submissions: How many submissions were accepted.
-        stopped: The submission ids that were asked to stop, in order.
-        uploads: The zip files that were uploaded for jobs.
         token: The token that requests must send; None if any request is answered.
     """
 
@@ -26,10 +23,7 @@ class JobsApi:
         self.address = address
         self.version = version
         self.jobs: dict[str, dict[str, Any]] = {}
-        self.logs: dict[str, str] = {}
         self.submissions = 0
-        self.stopped: list[str] = []
-        self.uploads: list[bytes] = []
         self.token: str | None = None
 
     def set(self, submission_id: str, status: str, **fields: Any) -> None:
@@ -48,22 +42,12 @@ class JobsApi:
         match method, path:
             case "GET", ["version"]:
                 return 200, {"ray_version": self.version, "version": "4"}
-            case "GET", ["packages", *_]:
-                return 404, "not uploaded yet"
-            case "PUT", ["packages", *_]:
-                self.uploads.append(body)
-                return 200, {}
             case "POST", ["jobs"]:
                 return self._submit(body)
             case _, ["jobs", name, *_] if name not in self.jobs:
                 return 404, f"Job {name} does not exist"
             case "GET", ["jobs", name]:
                 return 200, self.jobs[name]
-            case "GET", ["jobs", name, "logs"]:
-                return 200, {"logs": self.logs.get(name, "")}
-            case "POST", ["jobs", name, "stop"]:
-                self.stopped.append(name)
-                return 200, {"stopped": True}
         return 404, "no such path"
 
     def _submit(self, request: dict[str, Any]) -> tuple[int, Any]:
@@ -82,9 +66,7 @@ def jobs_api(version: str) -> Iterator[JobsApi]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             length = int(self.headers.get("content-length", 0))
-            body: Any = self.rfile.read(length)
-            if self.command == "POST":
-                body = json.loads(body) if body else None
+            body = json.loads(self.rfile.read(length) or "null")
             path = [part for part in self.path.split("/") if part][1:]
             refused = api.refuse(self.headers.get("authorization", ""))
             status, content = refused or api.answer(self.command, path, body)
@@ -93,7 +75,7 @@ def jobs_api(version: str) -> Iterator[JobsApi]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        do_POST = do_PUT = do_GET
+        do_POST = do_GET
 
         def log_message(self, format: str, *arguments: Any) -> None:
             pass

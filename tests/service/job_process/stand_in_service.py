@@ -1,4 +1,4 @@
-"""The service with stand-in trainers: `... stand_in_service --port PORT`."""
+"""The service with stand-in workers: `... stand_in_service --port PORT`."""
 
 import argparse
 
@@ -11,7 +11,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int)
-    service.api.child_processes._DISPATCHER = (
-        "tests.service.job_process.stand_in_dispatcher"
+    service.api.child_processes._TRAINING = (
+        "tests.service.job_process.stand_in_worker",
     )
     uvicorn.run(create_app(), log_level="warning", **vars(parser.parse_args()))

@@ -20,8 +20,8 @@ from service.shared.settings import Settings
 from service.shared.store import StoreError, StoreOutageError
 from service.shared.store.directory_store import DirectoryStore
 from service.shared.versions import LATEST
-from tests.service.job_process.stand_in_trainer import CountedModel
-from tests.service.queued import job, leased, let_expire, registered, states, submitted
+from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.queued import job, leased, let_expire, states, submitted
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Progress
@@ -60,12 +60,12 @@ class Trainer:
 @pytest.fixture
 def lease(queue: Queue) -> Lease:
     submitted(queue)
-    return leased(queue, registered(queue))
+    return leased(queue)
 
 
 def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     JobFiles(queue.settings, lease.job_id).scratch.mkdir(parents=True)
-    return Attempt(queue, lease, threading.Event(), trainer)
+    return Attempt(queue, lease, threading.Event(), trainer, pytest.fail)
 
 
 class FaultyStore(DirectoryStore):
@@ -138,9 +138,9 @@ def test_job_of_another_version_waits_for_its_trainer_for_an_hour(
     with queue.database.writing() as session:
         row = session.get_one(Job, lease.job_id)
         row.not_before, row.started_at = None, time.time() - 3601
-    second = queue.lease(registered(queue))
+    second = queue.lease()
     assert second is not None
-    Attempt(queue, second, threading.Event(), Trainer(refuse)).run()
+    Attempt(queue, second, threading.Event(), Trainer(refuse), pytest.fail).run()
     assert job(queue, lease.job_id).error == "a later version has the field"
 
 
@@ -156,11 +156,11 @@ def test_spec_with_fields_of_another_version_is_left_to_it(
 
 
 def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
-    process, known = registered(queue), []
+    known: list[int | None] = []
     for _ in range(3):
         submitted(queue)
         trainer = Trainer()
-        assert attempt(queue, leased(queue, process), trainer).run()
+        assert attempt(queue, leased(queue), trainer).run()
         known.append(trainer.serving)
         with queue.database.writing() as session:
             session.merge(
@@ -172,7 +172,7 @@ def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
 def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     def lose_the_lease() -> None:
         let_expire(queue, lease)
-        leased(queue, registered(queue))
+        leased(queue)
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             told.append(trainer.should_stop())

@@ -10,7 +10,7 @@ from service.job_process.heartbeat import Heartbeat
 from service.shared import job_events as events
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
-from tests.service.queued import job, leased, registered, submitted
+from tests.service.queued import job, leased, submitted
 from tfbbb.training.progress import Progress
 
 
@@ -27,7 +27,7 @@ def test_heartbeats_go_on_after_one_that_failed(
         return False
 
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     monkeypatch.setattr(heartbeat_module, "_SECONDS", 0.01)
     monkeypatch.setattr(queue, "must_stop", fail_once)
     with Heartbeat(queue, lease, threading.Event()):
@@ -42,7 +42,7 @@ def test_progress_is_kept_while_the_database_does_not_answer(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     heartbeat = Heartbeat(queue, lease, threading.Event())
 
     def fail(*arguments: object) -> bool:
@@ -64,7 +64,7 @@ def test_progress_is_kept_while_the_database_does_not_answer(
 def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
     short = queue.settings.model_copy(update={"lease_seconds": 0.03})
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     heartbeat = Heartbeat(Queue(queue.database, short), lease, threading.Event())
     with queue.database.writing() as session:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
@@ -75,7 +75,7 @@ def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
 
 def test_first_heartbeat_renews_the_lease_at_once(queue: Queue) -> None:
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     with queue.database.writing() as session:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
     Heartbeat(queue, lease, threading.Event()).send()

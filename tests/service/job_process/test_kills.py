@@ -12,7 +12,7 @@ from service.shared.database.tables import Job
 from service.shared.job_state import ENDED
 from service.shared.queue import Queue
 from service.shared.store import STAGING
-from tests.service.job_process.stand_in_trainer import result_of
+from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import job, submitted
 from tests.service.running import (
     STAND_IN,
@@ -23,7 +23,7 @@ from tests.service.running import (
 )
 from tfbbb.export.manifest import Manifest
 
-_KINDS = ("trainer", "dispatcher", "api", "all")
+_KINDS = ("worker", "api", "all")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_every_job_ends_once_whatever_is_killed(
     jobs = [submit(services, f"job-{number}") for number in range(num_jobs // 2)]
     for number in range(num_kills):
         time.sleep(chance.uniform(0.0, 2.0))
-        kill(services, chance.choices(_KINDS, [4, 2, 2, 1])[0], chance)
+        kill(services, chance.choices(_KINDS, [6, 2, 1])[0], chance)
         if len(jobs) < num_jobs and number % 2:
             jobs.append(submit(services, f"job-{len(jobs)}"))
     succeeded = check_jobs(queue, jobs)

@@ -10,8 +10,8 @@ from service.shared.database.tables import Job, ModelVersion
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import directory_store
 from service.shared.versions import manifest_digest
-from tests.service.job_process.stand_in_trainer import CountedModel
-from tests.service.queued import job, leased, let_expire, registered, submitted
+from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.queued import job, leased, let_expire, submitted
 
 
 def staged(queue: Queue, lease: Lease) -> Path:
@@ -22,7 +22,7 @@ def staged(queue: Queue, lease: Lease) -> Path:
 
 def exporting(queue: Queue) -> Lease:
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     queue.begin_export(lease)
     return lease
 
@@ -73,7 +73,7 @@ def test_a_stale_attempt_publishes_nothing(queue: Queue) -> None:
     let_expire(queue, ghost)
     with pytest.raises(StaleAttemptError):
         publish(queue, ghost, directory)
-    leased(queue, registered(queue))
+    leased(queue)
     with pytest.raises(StaleAttemptError):
         publish(queue, ghost, directory)
     assert (on_disk(queue), versions(queue)) == ([], [])

@@ -28,7 +28,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(
         data_dir=root / "data",
         models=root / "models",
-        start_dispatcher=True,
         job_slots=1,
         checkpoint_seconds=0.2,
         lease_seconds=20.0,
@@ -60,11 +59,11 @@ def trained(client: Client, dataset: str) -> Job:
     return client.train(dataset, "progression", name="first", **options).wait()
 
 
-def trainers() -> list[psutil.Process]:
+def workers() -> list[psutil.Process]:
     return [
         child
         for child in psutil.Process().children(recursive=True)
-        if "service.trainer" in child.cmdline()
+        if "worker" in child.cmdline()
     ]
 
 
@@ -192,8 +191,8 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
     while not list(scratch.glob("**/checkpoint-*")):
         assert not job.refresh().has_ended, job.details
         time.sleep(0.02)
-    (trainer,) = trainers()
-    trainer.send_signal(number)
+    (worker,) = workers()
+    worker.send_signal(number)
     job.wait()
     assert job.details["attempt"] == 2
     stopped = client.model("stopped").predict(_ROW, version=job.version)
@@ -201,8 +200,8 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
     assert stopped.mean == whole.mean
 
 
-# After the other trainings: a trainer ends with a job that fails, and the next one
-# imports TensorFlow anew.
+# After the other trainings: a worker starts anew after a job that fails, and imports
+# TensorFlow again.
 @pytest.mark.slow
 def test_a_job_that_diverges_says_what_to_do(client: Client, dataset: str) -> None:
     job = client.train(

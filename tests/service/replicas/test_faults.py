@@ -39,8 +39,6 @@ from tests.waiting import wait_until
 _SKEW = 600
 _LEASE_SECONDS = 20
 _SETTINGS = {
-    # Both are one machine to the queue, whose slots they share.
-    "TFBBB_JOB_SLOTS": "2",
     "TFBBB_LEASE_SECONDS": f"{_LEASE_SECONDS}",
     "TFBBB_CHECKPOINT_SECONDS": "0.5",
     "STAND_IN_SECONDS_PER_STEP": "0.2",
@@ -224,7 +222,7 @@ def test_kills_of_any_process_lose_nothing(
     with load.on(replicas, per_second=20):
         # It is trained meanwhile.
         jobs = [submit(replicas, "kills")]
-        for kind in ("trainer", "models", "dispatcher", "api", "service"):
+        for kind in ("worker", "models", "api", "service"):
             time.sleep(chance.uniform(0.0, 4.0))
             replica = chance.choice(replicas)
             replica.kill(kind)

@@ -39,7 +39,7 @@ def replicas(
 ) -> Iterator[list[Replica]]:
     """Both start at once on an empty database, and run no jobs."""
     through = make_url(shared_url).set(port=relay.port).render_as_string()
-    shared = {"TFBBB_STORE": store, "TFBBB_START_DISPATCHER": "0"}
+    shared = {"TFBBB_STORE": store, "TFBBB_JOB_SLOTS": "0"}
     found = [
         Replica(root / name, TFBBB_DATABASE_URL=address, **shared)
         for name, address in (("first", shared_url), ("second", through))

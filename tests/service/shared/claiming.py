@@ -7,18 +7,16 @@ from pathlib import Path
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.queued import registered
 
 
-def main(url: str, root: str, machine: str) -> None:
+def main(url: str, root: str) -> None:
     settings = Settings(
         database_url=url, data_dir=Path(root), models=Path(root), lease_seconds=600.0
     )
     queue = Queue(Database(url), settings)
-    dispatcher = registered(queue, machine, slots=10**6)
     print("ready", flush=True)
     sys.stdin.readline()
-    while (lease := queue.lease(dispatcher)) is not None:
+    while (lease := queue.lease()) is not None:
         print(lease.job_id, flush=True)
         # Lets another one in: SQLite's writers do not queue.
         time.sleep(0.005)

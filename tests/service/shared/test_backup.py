@@ -29,7 +29,7 @@ def settings(tmp_path: Path) -> Settings:
         models=root / "models",
         data_dir=root / "data",
         start_models=False,
-        start_dispatcher=False,
+        job_slots=0,
     )
     version = settings.models / "wine" / "1"
     version.mkdir(parents=True)

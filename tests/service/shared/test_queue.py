@@ -2,29 +2,18 @@ import pytest
 
 from service.shared import job_events as events
 from service.shared.database.tables import Job, Key
+from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
-from tests.service.queued import job, leased, let_expire, registered, states, submitted
+from tests.service.queued import job, leased, let_expire, states, submitted
 
 
 def test_jobs_are_leased_by_priority_then_age(queue: Queue) -> None:
     old, young = submitted(queue, 2)
     (urgent,) = submitted(queue, priority=1)
-    here, there = registered(queue, "here", 2), registered(queue, "there", 2)
-    leases = [leased(queue, dispatcher) for dispatcher in (here, there, here)]
+    leases = [leased(queue) for _ in range(3)]
     assert [lease.job_id for lease in leases] == [urgent, old, young]
     assert not queue.has_work()
-    assert queue.lease(there) is None
-
-
-def test_a_machine_runs_no_more_jobs_than_it_has_slots(queue: Queue) -> None:
-    submitted(queue, 3)
-    one, other = registered(queue, "here", 2), registered(queue, "here", 2)
-    first = leased(queue, one)
-    leased(queue, other)
-    assert queue.lease(one) is None
-    assert queue.lease(other) is None
-    queue.fail(first, "of no use")
-    assert queue.lease(other) is not None
+    assert queue.lease() is None
 
 
 def add_keys(queue: Queue) -> None:
@@ -49,13 +38,12 @@ def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
     limited = Queue(
         queue.database, queue.settings.model_copy(update={"job_slots_per_key": 1})
     )
-    dispatcher = registered(queue, slots=3)
-    first = leased(limited, dispatcher)
-    assert leased(limited, dispatcher).job_id == of_other
+    first = leased(limited)
+    assert leased(limited).job_id == of_other
     assert not limited.has_work()
-    assert limited.lease(dispatcher) is None
+    assert limited.lease() is None
     queue.fail(first, "of no use")
-    assert limited.lease(dispatcher) is not None
+    assert limited.lease() is not None
 
 
 def test_a_job_passes_through_its_states_to_success(
@@ -63,7 +51,7 @@ def test_a_job_passes_through_its_states_to_success(
 ) -> None:
     caplog.set_level("INFO", "service")
     (job_id,) = submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     assert not queue.heartbeat(lease, {"step": 10}, [{"epoch": 1}, {"epoch": 2}])
     queue.begin_export(lease)
     with queue.database.writing() as session:
@@ -83,12 +71,11 @@ def test_a_job_passes_through_its_states_to_success(
 
 def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
-    ghost = leased(queue, dispatcher)
+    ghost = leased(queue)
     let_expire(queue, ghost)
     for when in ("back in the queue", "leased again", "ended"):
         if when == "leased again":
-            assert leased(queue, dispatcher) == Lease(job_id, 2)
+            assert leased(queue) == Lease(job_id, 2)
         if when == "ended":
             queue.fail(Lease(job_id, 2), "of no use")
         before = states(queue, job_id)
@@ -109,11 +96,10 @@ def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
 
 def test_epoch_that_a_later_attempt_repeats_is_reported_once(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
-    first = leased(queue, dispatcher)
+    first = leased(queue)
     queue.heartbeat(first, {"step": 30}, [{"epoch": 1}, {"epoch": 2}, {"epoch": 3}])
     queue.release(first, "The service stopped")
-    queue.heartbeat(leased(queue, dispatcher), {"step": 20}, [{"epoch": 2}])
+    queue.heartbeat(leased(queue), {"step": 20}, [{"epoch": 2}])
     queue.heartbeat(Lease(job_id, 2), {"step": 40}, [{"epoch": 3}, {"epoch": 4}])
     with queue.database.reading() as session:
         told = events.after(session, job_id, 0)
@@ -122,7 +108,7 @@ def test_epoch_that_a_later_attempt_repeats_is_reported_once(queue: Queue) -> No
 
 def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     with queue.database.writing() as session:
         session.get_one(Job, job_id).lease_expires_at = 0.0
     queue.heartbeat(lease)
@@ -132,12 +118,11 @@ def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
 
 def test_job_whose_process_dies_three_times_fails_with_the_reason(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
     for _ in range(3):
         with queue.database.writing() as session:
             # The pause before the next try is over.
             session.get_one(Job, job_id).not_before = None
-        lease = leased(queue, dispatcher)
+        lease = leased(queue)
         queue.heartbeat(lease, {"step": 10})
         queue.record_death(lease, "signal SIGSEGV")
     failed = job(queue, job_id)
@@ -147,11 +132,10 @@ def test_job_whose_process_dies_three_times_fails_with_the_reason(queue: Queue) 
 
 def test_deaths_count_from_the_last_progress(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
     for saved_step in (0, 0, 5, 5, 5):
         with queue.database.writing() as session:
             session.get_one(Job, job_id).not_before = None
-        lease = leased(queue, dispatcher)
+        lease = leased(queue)
         queue.heartbeat(lease, {"step": 10, "saved_step": saved_step})
         assert job(queue, job_id).state == "running"
         queue.record_death(lease, "exit code 1")
@@ -160,21 +144,46 @@ def test_deaths_count_from_the_last_progress(queue: Queue) -> None:
 
 def test_ends_of_the_service_do_not_count_as_deaths(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
     for _ in range(5):
-        queue.release(leased(queue, dispatcher), "The service stopped")
-        let_expire(queue, leased(queue, dispatcher))
+        queue.release(leased(queue), "The service stopped")
     assert job(queue, job_id).state == "queued"
     assert job(queue, job_id).deaths == 0
-    assert job(queue, job_id).attempt == 10
+    assert job(queue, job_id).attempt == 5
+
+
+def test_expired_lease_is_a_death_with_the_last_line_of_the_log(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    log = JobFiles(queue.settings, job_id).log
+    log.parent.mkdir(parents=True)
+    log.write_text('attempt 1\n{"exception": "Traceback\\nNo space left\\u0000"}\n')
+    let_expire(queue, leased(queue))
+    assert job(queue, job_id).deaths == 1
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)[-1].data
+    assert told["reason"] == (
+        "attempt 1 sent no heartbeat for 5 s, e.g. because its process was killed; the "
+        "last line of its log: No space left\ufffd"
+    )
+
+
+def test_next_attempts_are_as_many_of_a_key_as_it_may_run(queue: Queue) -> None:
+    add_keys(queue)
+    busy = submitted(queue, 3, key_id="busy", priority=1)
+    (of_other,) = submitted(queue, key_id="other")
+    limited = Queue(
+        queue.database, queue.settings.model_copy(update={"job_slots_per_key": 2})
+    )
+    of_busy = [Lease(job_id, 1) for job_id in busy]
+    assert limited.next_attempts() == [*of_busy[:2], Lease(of_other, 1)]
+    assert limited.lease_job(busy[0]) is not None
+    assert limited.next_attempts() == [of_busy[1], Lease(of_other, 1)]
 
 
 def test_a_job_that_died_waits_before_its_next_try(queue: Queue) -> None:
     submitted(queue)
-    dispatcher = registered(queue)
-    queue.record_death(leased(queue, dispatcher), "exit code 1")
+    queue.record_death(leased(queue), "exit code 1")
     assert not queue.has_work()
-    assert queue.lease(dispatcher) is None
+    assert queue.lease() is None
 
 
 @pytest.mark.parametrize("end", ["release", "died", "expire", "died the third time"])
@@ -182,7 +191,7 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(
     queue: Queue, end: str
 ) -> None:
     (job_id,) = submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     with queue.database.writing() as session:
         running = session.get_one(Job, job_id)
         if end == "died the third time":
@@ -206,22 +215,21 @@ def test_queued_job_is_cancelled_at_once_and_ended_one_stays(queue: Queue) -> No
         with queue.database.writing() as session:
             queue.cancel(session, session.get_one(Job, job_id))
     assert states(queue, job_id) == ["queued", "cancelled"]
-    assert queue.lease(registered(queue)) is None
+    assert queue.lease() is None
 
 
 def test_retried_job_starts_with_a_clean_record(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    dispatcher = registered(queue)
-    queue.fail(leased(queue, dispatcher), "of no use")
+    queue.fail(leased(queue), "of no use")
     with queue.database.writing() as session:
         queue.retry(session, session.get_one(Job, job_id))
     again = job(queue, job_id)
     assert (again.state, again.error, again.finished_at) == ("queued", None, None)
-    assert leased(queue, dispatcher) == Lease(job_id, 2)
+    assert leased(queue) == Lease(job_id, 2)
 
 
 def test_a_job_is_leased_by_hand_once(queue: Queue) -> None:
     (job_id,) = submitted(queue)
-    assert queue.lease_job(job_id, "here", 7) == Lease(job_id, 1)
-    assert queue.lease_job(job_id, "here", 7) is None
-    assert queue.lease_job("f" * 24, "here", 7) is None
+    assert queue.lease_job(job_id) == Lease(job_id, 1)
+    assert queue.lease_job(job_id) is None
+    assert queue.lease_job("f" * 24) is None

@@ -19,8 +19,8 @@ from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.object_store import ObjectStore
 from service.shared.version_deletion import delete_version, finish_deletions
-from tests.service.job_process.stand_in_trainer import CountedModel
-from tests.service.queued import job, leased, let_expire, registered, submitted
+from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.queued import job, leased, let_expire, submitted
 from tests.service.stores import S3
 from tfbbb.export.manifest import Manifest
 
@@ -72,7 +72,7 @@ def elsewhere(tmp_path: Path, s3_url: str) -> Store:
 
 def exporting(queue: Queue) -> Lease:
     submitted(queue)
-    lease = leased(queue, registered(queue, slots=9))
+    lease = leased(queue)
     queue.begin_export(lease)
     return lease
 
@@ -127,7 +127,7 @@ def test_attempt_killed_before_the_commit_has_no_version(
     assert (queue.store.numbers("model"), rows(queue)) == ([], [])
     let_expire(queue, lease)
     assert job(queue, lease.job_id).state == "queued"
-    again = leased(queue, registered(queue))
+    again = leased(queue)
     queue.begin_export(again)
     assert publish(queue, again, staged(queue, again)) == 1
     remove_leftovers(queue)

@@ -73,7 +73,6 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     settings = Settings(
         data_dir=root / "data",
         models=root / "models",
-        start_dispatcher=True,
         job_slots=1,
         # The tests are about the page; a busy machine must not restart the models.
         heartbeat_seconds=120.0,

@@ -31,7 +31,7 @@ def main() -> None:
         settings = Settings(
             data_dir=root / "data",
             models=root / "models",
-            start_dispatcher=True,
+            job_slots=1,
             heartbeat_seconds=120.0,
         )
         with serving(settings, REAL) as client:

@@ -59,6 +59,9 @@ spec:
     - name: {{ .component }}
       image: "{{ .repository }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}"
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+      {{- if eq .component "worker" }}
+      command: [tfbbb, worker]
+      {{- end }}
       envFrom:
         - secretRef: {name: {{ $root.Values.existingSecret | quote }}}
       env:
@@ -71,6 +74,7 @@ spec:
         - name: {{ $name }}
           value: {{ $value | quote }}
         {{- end }}
+      {{- if eq .component "api" }}
       ports:
         - name: http
           containerPort: 8000
@@ -85,7 +89,7 @@ spec:
         timeoutSeconds: 5
       # Without the database, no service is ready, but all replicas predict.
       readinessProbe:
-        httpGet: {path: {{ eq .component "api" | ternary "/health/predicting" "/health/ready" }}, port: http}
+        httpGet: {path: /health/predicting, port: http}
         periodSeconds: 5
         timeoutSeconds: 5
         failureThreshold: 2
@@ -93,6 +97,7 @@ spec:
         preStop:
           # Until then, proxies may still send requests.
           exec: {command: [sleep, "5"]}
+      {{- end }}
       resources:
         {{- toYaml .part.resources | nindent 8 }}
       securityContext:

@@ -23,7 +23,7 @@ def datasets(
         models=tmp_path_factory.mktemp("models"),
         data_dir=data_dir,
         start_models=False,
-        start_dispatcher=False,
+        job_slots=0,
         max_upload_bytes=4_000_000,
         max_upload_rows=100_000,
         max_upload_columns=1000,

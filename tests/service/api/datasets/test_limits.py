@@ -31,7 +31,7 @@ def settings_of(directory: Path, **changes: object) -> Settings:
             "models": directory / "models",
             "data_dir": directory / "data",
             "start_models": False,
-            "start_dispatcher": False,
+            "job_slots": 0,
             **changes,
         }
     )

@@ -14,7 +14,7 @@ def test_datasets_are_kept_in_postgresql_as_in_sqlite(
         data_dir=tmp_path / "data",
         models=tmp_path / "models",
         start_models=False,
-        start_dispatcher=False,
+        job_slots=0,
         database_url=database_url,
     )
     with serving(settings) as client:

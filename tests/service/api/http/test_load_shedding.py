@@ -80,7 +80,7 @@ def test_door_opens_again_when_the_answers_come_faster() -> None:
 @pytest.fixture
 def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     """A service without models, whose door is closed."""
-    settings = Settings(models=tmp_path, start_models=False, start_dispatcher=False)
+    settings = Settings(models=tmp_path, start_models=False, job_slots=0)
     with serving(settings) as client:
         monkeypatch.setattr(Door, "is_open", lambda self: False)
         yield client
@@ -113,7 +113,7 @@ def test_accepted_predictions_leave_whatever_becomes_of_them(
         count_one(door)
 
     monkeypatch.setattr(Door, "enter", enter)
-    settings = Settings(models=tmp_path, start_models=False, start_dispatcher=False)
+    settings = Settings(models=tmp_path, start_models=False, job_slots=0)
     with serving(settings) as client:
         assert client.post(PREDICT, json={}).status_code == 503
         assert client.post(PREDICT, json={}, headers={"Authorization": ""}).is_error

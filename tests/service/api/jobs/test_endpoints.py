@@ -16,7 +16,7 @@ from service.shared.database.tables import Dataset, Event, Job, Key, ModelVersio
 from service.shared.files import JobFiles
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.queued import add_table, leased, registered, states, submitted
+from tests.service.queued import add_table, leased, states, submitted
 from tests.service.recorded import add_versions
 from tests.service.serving import serving
 from tfbbb.tables import Schema
@@ -37,7 +37,7 @@ ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     settings.models.mkdir()
-    alone = {"start_models": False, "start_dispatcher": False}
+    alone = {"start_models": False, "job_slots": 0}
     return settings.model_copy(update=alone)
 
 
@@ -269,16 +269,17 @@ def test_a_running_job_tells_how_far_it_is(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
     id = post(client, body).json()["id"]
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     far = {"epoch": 1, "epochs": 4, "step": 10, "steps": 40}
-    progress = {**far, "seconds_per_step": 0.25}
-    queue.heartbeat(lease, progress)
+    at = {"stage": "training", "done": 0.4, "seconds_left": [5.0, 10.0], "elapsed": 5.0}
+    queue.heartbeat(lease, far, timing=at)
     files = JobFiles(queue.settings, id)
     files.directory.mkdir(parents=True)
     files.log.write_text("é" * 20_000 + "\nattempt 1\nepoch 1\n")
     job = client.get(f"/v1/jobs/{id}").json()
     assert (job["state"], job["attempt"]) == ("running", 1)
-    assert progress.items() <= job["progress"].items()
+    assert far.items() <= job["progress"].items()
+    assert job["timing"] == at
     assert job["eta_seconds"] == 7.5
     assert job["log"] == "attempt 1\nepoch 1\n"
     queue.fail(lease, "The rows ran out")
@@ -293,7 +294,7 @@ def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
     running = post(client, body).json()["id"]
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     waiting = post(client, body).json()["id"]
     cancelled = client.post(f"/v1/jobs/{waiting}:cancel")
     assert cancelled.status_code == 200
@@ -312,7 +313,7 @@ def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(
     refused = client.post(f"/v1/jobs/{id}:retry")
     assert refused.status_code == 409
     assert "queued" in refused.json()["error"]
-    queue.fail(leased(queue, registered(queue)), "of no use")
+    queue.fail(leased(queue), "of no use")
     again = client.post(f"/v1/jobs/{id}:retry").json()
     assert (again["id"], again["state"], again["error"]) == (id, "queued", None)
     client.post(f"/v1/jobs/{id}:cancel")
@@ -373,7 +374,7 @@ def events(
 
 def run_through(queue: Queue, epochs: int) -> None:
     """Runs the next job, quickly."""
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     for epoch in range(1, epochs + 1):
         told = {"epoch": epoch, "epochs": epochs, "nll": 1 / epoch}
         queue.heartbeat(lease, {"step": epoch}, [told])

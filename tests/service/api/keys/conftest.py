@@ -19,7 +19,7 @@ def settings(tmp_path: Path) -> Settings:
         models=tmp_path / "models",
         data_dir=tmp_path,
         start_models=False,
-        start_dispatcher=False,
+        job_slots=0,
     )
 
 

@@ -25,7 +25,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def client(models: Path) -> Iterator[httpx.Client]:
     """A service of these tests' own, whose models they may move and delete."""
-    settings = Settings(models=models, start_dispatcher=False, poll_seconds=0.1)
+    settings = Settings(models=models, job_slots=0, poll_seconds=0.1)
     with serving(settings) as client:
         wait_until_ready(client)
         yield client

@@ -3,7 +3,7 @@ from sqlalchemy import select
 from service.shared.database import Actor, acting
 from service.shared.database.tables import AuditEntry, Job, Key, ModelVersion
 from service.shared.queue import Queue
-from tests.service.queued import leased, registered, submitted
+from tests.service.queued import leased, submitted
 
 SOMEBODY = Actor("nightly", "5f1d7e2a9c3b4d6e8f012345", "request-1")
 
@@ -48,7 +48,7 @@ def test_changes_of_a_job_are_recorded_by_who_made_them(queue: Queue) -> None:
 
 def test_progress_of_a_job_is_not_recorded(queue: Queue) -> None:
     submitted(queue)
-    lease = leased(queue, registered(queue))
+    lease = leased(queue)
     queue.heartbeat(lease, {"saved_step": 1}, [{"epoch": 1}])
     queue.release(lease, "The service stopped")
     assert [action for _, _, action, _ in told(queue)] == ["submit"]

@@ -25,16 +25,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_audit_created", "audit", ["created_at", "id"])
-    op.create_table(
-        "dispatchers",
-        sa.Column("id", sa.String(length=24), nullable=False),
-        sa.Column("machine", sa.Text(), nullable=False),
-        sa.Column("process", sa.Integer(), nullable=False),
-        sa.Column("slots", sa.Integer(), nullable=False),
-        sa.Column("started_at", sa.Double(), nullable=False),
-        sa.Column("seen_at", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
     installation = op.create_table(
         "installation",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -169,8 +159,6 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("deaths", sa.Integer(), nullable=False),
-        sa.Column("machine", sa.Text(), nullable=True),
-        sa.Column("leased_by", sa.Text(), nullable=True),
         sa.Column("lease_expires_at", sa.Double(), nullable=True),
         sa.Column("not_before", sa.Double(), nullable=True),
         sa.Column("cancel_requested_at", sa.Double(), nullable=True),
@@ -190,7 +178,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_jobs_created", "jobs", ["created_at", "id"])
     op.create_index("ix_jobs_dataset_id", "jobs", ["dataset_id"])
-    op.create_index("ix_jobs_machine", "jobs", ["machine"])
     op.create_index("ix_jobs_name_created", "jobs", ["name", "created_at", "id"])
     op.create_index("ix_jobs_queue", "jobs", ["state", "priority", "created_at"])
     op.create_index("ix_jobs_state_created", "jobs", ["state", "created_at", "id"])

@@ -1,5 +1,6 @@
-"""A trainer whose training only counts; all around it is as in the real one."""
+"""A worker whose training only counts; all around it is as in the real one."""
 
+import argparse
 import hashlib
 import json
 import os
@@ -9,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.job_process.trainer import main
-from service.shared.database import timestamp
+from service.job_process.worker import run_worker, stop_on_signals
+from service.shared.database import Database, timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
+from service.shared.logs import configure_logging
+from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.manifest import (
@@ -137,7 +140,17 @@ def _progress(step: int, steps: int) -> Progress:
     )
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--job")
+    parser.add_argument("--until-input-ends", action="store_true")
+    options = parser.parse_args()
+    configure_logging("worker")
+    settings = Settings.from_environment()
+    queue = Queue(Database(settings.effective_database_url), settings)
+    stopping = stop_on_signals(until_input_ends=options.until_input_ends)
+    return run_worker(queue, CountingTrainer(settings), stopping, options.job)
+
+
 if __name__ == "__main__":
-    # As a machine does that imports slowly.
-    time.sleep(float(os.environ.get("STAND_IN_SECONDS_TO_START", "0")))
-    sys.exit(main(CountingTrainer))
+    sys.exit(main())

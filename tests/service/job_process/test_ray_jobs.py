@@ -1,0 +1,178 @@
+"""Jobs on a Ray cluster, whose Jobs API is a stand-in."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra `ray`")
+
+import ray
+
+from service.job_process import ray_jobs
+from service.job_process.ray_jobs import RayJobs, submission_id
+from service.shared import job_events as events
+from service.shared.database.tables import Job
+from service.shared.files import JobFiles
+from service.shared.queue import Lease, Queue
+from tests.service.job_process.jobs_api import JobsApi, jobs_api
+from tests.service.job_process.stand_in_worker import result_of
+from tests.service.queued import job, let_expire, states, submitted
+
+# The tests of the queue run on each kind of database.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def api() -> Iterator[JobsApi]:
+    with jobs_api(ray.__version__) as api:
+        yield api
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_jobs, "_SECONDS_BETWEEN_LOOKS", -1.0)
+    monkeypatch.setattr("service.shared.queue._PAUSES", (0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def jobs(queue: Queue, api: JobsApi) -> RayJobs:
+    return RayJobs(queue, api.address, cpus=2.0, gpus=1.0)
+
+
+@pytest.fixture
+def job_id(queue: Queue, jobs: RayJobs) -> str:
+    """A job whose first attempt was submitted."""
+    (job_id,) = submitted(queue)
+    jobs.step()
+    return job_id
+
+
+def name(job_id: str, attempt: int = 1) -> str:
+    return submission_id(Lease(job_id, attempt))
+
+
+def test_attempt_becomes_a_ray_job_and_stays_queued(
+    queue: Queue, api: JobsApi, job_id: str
+) -> None:
+    (request,) = api.jobs.values()
+    assert request["submission_id"] == f"tfbbb-{job_id}-1"
+    assert request["entrypoint"] == f"tfbbb worker --job {job_id}"
+    assert request["entrypoint_num_cpus"] == 2
+    assert request["entrypoint_num_gpus"] == 1
+    variables = request["runtime_env"]["env_vars"]
+    assert Path(variables["TFBBB_DATA_DIR"]).is_absolute()
+    assert variables["TFBBB_DATABASE_URL"] == queue.settings.database_url
+    assert states(queue, job_id) == ["queued"]
+    log = JobFiles(queue.settings, job_id).log.read_text()
+    assert f"`ray job logs tfbbb-{job_id}-1`" in log
+
+
+def test_attempt_is_submitted_once_whoever_submits_it(
+    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
+) -> None:
+    jobs.step()
+    RayJobs(queue, api.address).step()
+    assert api.submissions == 1
+
+
+def test_next_attempt_is_another_ray_job(
+    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
+) -> None:
+    lease = queue.lease_job(job_id)
+    assert lease is not None
+    jobs.step()
+    assert api.submissions == 1
+    # Its node has lost its power.
+    let_expire(queue, lease)
+    jobs.step()
+    assert list(api.jobs) == [name(job_id, 1), name(job_id, 2)]
+
+
+def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
+    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
+) -> None:
+    for attempt in (1, 2, 3):
+        told = "Job entrypoint command failed with exit code 127"
+        api.set(name(job_id, attempt), "FAILED", message=f"{told}\ntfbbb: not found")
+        jobs.step()
+        jobs.step()
+    failed = job(queue, job_id)
+    assert failed.state == "failed"
+    assert failed.error == (
+        "Its process died 3 times, the last time: its Ray job "
+        f"{name(job_id, 3)} ended before it began: {told}"
+    )
+    with queue.database.reading() as session:
+        told_of = [e.data["state"] for e in events.after(session, job_id, 0)]
+    assert told_of.count("running") == 3
+
+
+def test_cancelled_job_is_not_submitted_again(
+    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
+) -> None:
+    with queue.database.writing() as session:
+        queue.cancel(session, session.get_one(Job, job_id))
+    jobs.step()
+    assert (api.submissions, states(queue, job_id)) == (1, ["queued", "cancelled"])
+
+
+def test_job_waits_while_the_cluster_does_not_answer(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    # Port 9 of this machine: nothing listens there.
+    lost = RayJobs(queue, "http://127.0.0.1:9")
+    with pytest.raises(OSError, match="The Ray cluster does not answer"):
+        lost.step()
+    assert states(queue, job_id) == ["queued"]
+
+
+def test_refusal_of_the_cluster_is_told(
+    queue: Queue, api: JobsApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    api.token = "secret"
+    submitted(queue)
+    with pytest.raises(OSError, match=r"The Ray cluster refused: Auth"):
+        RayJobs(queue, api.address).step()
+
+
+def test_workers_on_other_machines_need_postgresql(queue: Queue) -> None:
+    command = ["worker", "--ray-address", "http://192.0.2.1:8265"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tfbbb", *command],
+        env=os.environ | queue.settings.environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "cannot share a SQLite database; name a PostgreSQL" in done.stderr
+
+
+@pytest.mark.slow
+def test_cluster_runs_a_job_to_its_end(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    options: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+    options |= {"include_dashboard": True, "dashboard_port": 0}
+    cluster: Any = Cluster(initialize_head=True, head_node_args=options)
+    try:
+        address = f"http://{cluster.head_node.webui_url}"
+        command = f"{sys.executable} -m tests.service.job_process.stand_in_worker"
+        jobs = RayJobs(queue, address, command=command)
+        (job_id,) = submitted(queue)
+        while (found := job(queue, job_id)).version is None:
+            assert found.state in ("queued", "running", "exporting"), found.error
+            jobs.step()
+    finally:
+        cluster.shutdown()
+    trained = queue.store.version("model", 1) / "saved_model.pb"
+    assert trained.read_text() == result_of(found)

@@ -3,14 +3,13 @@
 import numpy as np
 
 from service.model_process.answer import Request, VersionName, prepare
-from service.model_process.codecs.json_body import parse_json
+from service.model_process.codecs.json_body import parse_object
 from service.model_process.query import Query
 from service.model_process.scores import score
 from service.model_process.version import ServedVersion
 from service.shared.errors import InvalidRequest
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from service.shared.settings import Settings
-from tfbbb.base.texts import abbreviate
 
 _KEYS = {"instances", "inputs", "targets"}
 
@@ -19,14 +18,7 @@ def score_feedback(
     body: bytes | bytearray, version: ServedVersion, settings: Settings
 ) -> tuple[Request, dict[str, np.ndarray]]:
     """Returns the rows of a request of feedback, and their scores."""
-    document, fault = parse_json(body)
-    if not isinstance(document, dict):
-        raise InvalidRequest("The body must be a JSON object.")
-    if unknown := document.keys() - _KEYS:
-        raise InvalidRequest(
-            f"The body may hold {', '.join(sorted(_KEYS))}. "
-            f"Received: {abbreviate(min(unknown))}"
-        )
+    document, fault = parse_object(body, _KEYS)
     rows, columns = document.get("instances"), document.get("inputs")
     if (rows is None) == (columns is None):
         raise InvalidRequest(

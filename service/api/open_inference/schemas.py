@@ -1,31 +1,9 @@
-"""The bodies of the Open Inference Protocol, as OpenAPI documents them.
-
-The model process validates requests: to validate a tensor with pydantic would take
-longer than the prediction.
-"""
-
-from typing import Annotated, Literal
+"""The answers of the Open Inference Protocol, as OpenAPI documents them."""
 
 from pydantic import BaseModel, Field
 
 from service.shared.json_types import JsonList, JsonObject
-
-Datatype = Literal[
-    "BOOL",
-    "BYTES",
-    "FP16",
-    "FP32",
-    "FP64",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-]
-Parameters = dict[str, str | float | bool]
+from service.shared.open_inference import Datatype, InferRequest, Parameters
 
 
 class ServerMetadata(BaseModel):
@@ -68,42 +46,6 @@ class ModelReady(BaseModel):
 
     name: str = Field(examples=["diabetes"])
     ready: bool
-
-
-class InputTensor(BaseModel):
-    """Rows of a matrix, or values of a column: `data`, or bytes after the JSON."""
-
-    name: str
-    shape: list[Annotated[int, Field(ge=0, le=2**53)]] = Field(
-        description="`[rows]`, `[rows, 1]` or `[rows, values]`."
-    )
-    datatype: Datatype
-    parameters: Parameters | None = Field(
-        None, description="`binary_data_size`, in place of `data`."
-    )
-    data: JsonList | None = Field(None, description="Nested, or flat by rows.")
-
-
-class OutputRequest(BaseModel):
-    """An output to return."""
-
-    name: str
-    parameters: Parameters | None = Field(
-        None, description="`binary_data`: whether to return raw bytes."
-    )
-
-
-class InferRequest(BaseModel):
-    """One matrix `inputs`, or one input per column."""
-
-    id: str | None = None
-    parameters: Parameters | None = Field(
-        None,
-        description="Those of `:predict`, several levels as `0.05,0.95`; `targets`, "
-        "the name of an input; `signature_name`; `binary_data_output`.",
-    )
-    inputs: list[InputTensor]
-    outputs: list[OutputRequest] | None = None
 
 
 class OutputTensor(BaseModel):

@@ -52,14 +52,6 @@ def parse_object(body: Body, keys: set[str]) -> tuple[Any, InvalidRequest | None
     Each `{"b64": "..."}` becomes the text that it encodes.
     """
     document, fault = parse_json(body)
-    check_keys(document, keys)
-    if b'"b64"' in body:
-        document = _decode_base64(document)
-    return document, fault
-
-
-def check_keys(document: object, keys: set[str]) -> None:
-    """Raises `InvalidRequest` unless a document is an object of some of the keys."""
     if not isinstance(document, dict):
         raise InvalidRequest("The body must be a JSON object.")
     if unknown := document.keys() - keys:
@@ -70,6 +62,9 @@ def check_keys(document: object, keys: set[str]) -> None:
             f"The body may hold {', '.join(sorted(keys))}.{did_you_mean(name, known)} "
             f"Received: {abbreviate(name)}"
         )
+    if b'"b64"' in body:
+        document = _decode_base64(document)
+    return document, fault
 
 
 def _decode_base64(part: object) -> Any:

@@ -1,16 +1,16 @@
 """Requests and responses of the Open Inference Protocol, in JSON and in binary."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import orjson
+from pydantic import ValidationError
 
 from service.model_process.answer import Answer
 from service.model_process.codecs.codec import Body, is_large_text, response
-from service.model_process.codecs.json_body import check_keys, parse_json
+from service.model_process.codecs.json_body import parse_json
 from service.model_process.codecs.tensors import (
-    DATATYPES,
     DATATYPES_BY_DTYPE,
     decode,
     encode,
@@ -20,14 +20,10 @@ from service.model_process.query import Query, read_signature, read_text_paramet
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
 from service.shared.json_types import JsonObject
+from service.shared.open_inference import InferRequest, InputTensor, OutputRequest
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.validation_errors import describe_validation_error, field_path
 
-_KEYS = {"id", "parameters", "inputs", "outputs"}
-_INPUT_KEYS = {"name", "shape", "datatype", "parameters", "data"}
-_OUTPUT_KEYS = {"name", "parameters"}
-# A column has one axis or two, of which the second has the size 1; a matrix has two, a
-# film five.
-_MOST_AXES = 5
 _HEADER = "Inference-Header-Content-Length"
 
 
@@ -63,14 +59,16 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
             f"{len(view)} bytes of the body. Received: {json_size}"
         )
     document, fault = parse_json(view[:json_size])
-    check_keys(document, _KEYS)
-    request_id = document.get("id")
-    if not isinstance(request_id, str | None):
-        raise InvalidRequest(f"`id` must be text. Received: {abbreviate(request_id)}")
-    given = _parameters(document, "The request")
+    try:
+        request = InferRequest.model_validate(document, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = describe_validation_error(first)
+        raise InvalidRequest(message, field_path(first)) from None
+    given = dict(request.parameters or {})
     binary = _flag(given.pop("binary_data_output", False), "binary_data_output")
-    outputs = _read_outputs(document.get("outputs"), binary)
-    columns = _read_inputs(document.get("inputs"), view[json_size:])
+    outputs = _read_outputs(request.outputs or (), binary)
+    columns = _read_inputs(request.inputs, view[json_size:])
     signature = read_signature(given.pop("signature_name", None))
     targets = None
     if (name := given.pop("targets", None)) is not None:
@@ -88,7 +86,7 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
         parameters=parameters,
         targets=targets,
         fault=fault,
-        id=request_id,
+        id=request.id,
         outputs=outputs,
         binary=binary,
     )
@@ -173,22 +171,17 @@ def output_tensors(answer: Answer) -> dict[str, np.ndarray]:
     return tensors | {"warnings": np.array(sentences, dtype=object)}
 
 
-def _read_inputs(inputs: object, raw: memoryview) -> JsonObject:
-    if not (isinstance(inputs, list) and inputs):
-        raise InvalidRequest(
-            "`inputs` must be a list of at least one tensor. "
-            f"Received: {abbreviate(inputs)}"
-        )
+def _read_inputs(inputs: Sequence[InputTensor], raw: memoryview) -> JsonObject:
+    """Returns the values of all inputs by name."""
     columns: JsonObject = {}
-    for place, given in enumerate(inputs):
-        name = _name(given, f"inputs.{place}", _INPUT_KEYS)
-        if name in columns:
-            raise InvalidRequest(f"The input {abbreviate(name)} is given twice.")
-        values, raw = _read_input(given, f"The input {abbreviate(name)}", raw)
-        if given["datatype"] == "BYTES":
+    for given in inputs:
+        if given.name in columns:
+            raise InvalidRequest(f"The input {abbreviate(given.name)} is given twice.")
+        values, raw = _read_input(given, raw)
+        if given.datatype == "BYTES":
             # Raw tensors have no null: an empty text is no value, also of a number.
             values[values == ""] = None
-        columns[name] = values
+        columns[given.name] = values
     if raw:
         raise InvalidRequest(
             f"{len(raw)} bytes follow the last tensor of the body: the sizes in "
@@ -197,95 +190,45 @@ def _read_inputs(inputs: object, raw: memoryview) -> JsonObject:
     return columns
 
 
-def _read_input(
-    given: JsonObject, what: str, raw: memoryview
-) -> tuple[np.ndarray, memoryview]:
+def _read_input(given: InputTensor, raw: memoryview) -> tuple[np.ndarray, memoryview]:
     """Returns the values of an input, and the bytes after them."""
-    shape, datatype = _read_shape(given.get("shape"), what), given.get("datatype")
-    if not isinstance(datatype, str) or datatype not in DATATYPES:
-        raise InvalidRequest(
-            f"{what} must have a datatype among {', '.join(DATATYPES)}. "
-            f"Received: {abbreviate(datatype)}"
-        )
-    parameters = _parameters(given, what)
+    what, shape = f"The input {abbreviate(given.name)}", tuple(given.shape)
+    parameters = dict(given.parameters or {})
     size = parameters.pop("binary_data_size", None)
     if parameters:
         raise InvalidRequest(
             f"{what} may have the parameter `binary_data_size`; the service reads "
             f"tensors from the body alone. Received: {abbreviate(min(parameters))}"
         )
-    if (size is None) == ("data" not in given):
+    if (size is None) == (given.data is None):
         raise InvalidRequest(
             f"{what} needs either `data` or the parameter `binary_data_size`."
         )
     if size is None:
-        return read_data(given["data"], datatype, shape, what), raw
+        return read_data(given.data, given.datatype, shape, what), raw
     if type(size) is not int or not 0 <= size <= len(raw):
         raise InvalidRequest(
             f"{what} has a `binary_data_size` that is not among the {len(raw)} bytes "
             f"left of the body. Received: {abbreviate(size)}"
         )
-    return decode(raw[:size], datatype, shape, what), raw[size:]
+    return decode(raw[:size], given.datatype, shape, what), raw[size:]
 
 
-def _read_shape(shape: object, what: str) -> tuple[int, ...]:
-    if not (
-        isinstance(shape, list)
-        and 1 <= len(shape) <= _MOST_AXES
-        and all(type(size) is int and size > 0 for size in shape)
-    ):
-        raise InvalidRequest(
-            f"{what} must have the shape [rows] or [rows, values], or up to "
-            f"{_MOST_AXES} dimensions, in integers from 1. "
-            f"Received: {abbreviate(shape)}"
-        )
-    return tuple(shape)
-
-
-def _read_outputs(outputs: object, binary: bool) -> dict[str, bool] | None:
-    if outputs is None:
-        return None
-    if not isinstance(outputs, list):
-        raise InvalidRequest(
-            f"`outputs` must be a list. Received: {abbreviate(outputs)}"
-        )
+def _read_outputs(
+    outputs: Sequence[OutputRequest], binary: bool
+) -> dict[str, bool] | None:
+    """Returns whether each chosen output is binary, by name; None for all outputs."""
     chosen = {}
-    for place, given in enumerate(outputs):
-        name = _name(given, f"outputs.{place}", _OUTPUT_KEYS)
-        parameters = _parameters(given, f"The output {abbreviate(name)}")
-        chosen[name] = _flag(parameters.pop("binary_data", binary), "binary_data")
+    for given in outputs:
+        parameters = dict(given.parameters or {})
+        chosen[given.name] = _flag(parameters.pop("binary_data", binary), "binary_data")
         # What tritonclient sends if no classes are asked for.
         if parameters.pop("classification", 0) or parameters:
             raise InvalidRequest(
-                f"The output {abbreviate(name)} may have the parameter `binary_data`. "
-                f"Received: {abbreviate(given['parameters'])}"
+                f"The output {abbreviate(given.name)} may have the parameter "
+                f"`binary_data`. Received: {abbreviate(given.parameters)}"
             )
     return chosen or None
-
-
-def _name(given: object, place: str, keys: set[str]) -> str:
-    if not isinstance(given, dict) or not isinstance(name := given.get("name"), str):
-        raise InvalidRequest(
-            f"`{place}` must be an object with a `name`. Received: {abbreviate(given)}"
-        )
-    if unknown := given.keys() - keys:
-        raise InvalidRequest(
-            f"`{place}` may hold {', '.join(sorted(keys))}. "
-            f"Received: {abbreviate(min(unknown))}"
-        )
-    return name
-
-
-def _parameters(given: JsonObject, what: str) -> JsonObject:
-    parameters = given.get("parameters") or {}
-    if not isinstance(parameters, dict) or not all(
-        isinstance(value, str | int | float) for value in parameters.values()
-    ):
-        raise InvalidRequest(
-            f"{what} must have `parameters` that are texts, numbers or booleans. "
-            f"Received: {abbreviate(parameters)}"
-        )
-    return dict(parameters)
 
 
 def _flag(value: object, name: str) -> bool:

@@ -185,7 +185,7 @@ def damaged(body: bytes) -> st.SearchStrategy[bytes]:
         (tensor("a", "FP32", [1], 4), b"\0" * 5, "1 bytes follow the last tensor"),
         (tensor("a", "BYTES", [1], 5), b"\2\0\0\0x", "text 1 ends beyond the 5 bytes"),
         (tensor("a", "BYTES", [1], 5), b"\1\0\0\0\xff", "text 1 is not UTF-8"),
-        (tensor("a", "FP8", [1], 1), b"\0", "a datatype among BOOL"),
+        (tensor("a", "FP8", [1], 1), b"\0", "`inputs.0.datatype` must be 'BOOL'"),
         ({"name": "a", "datatype": "FP32", "shape": [1]}, b"", "needs either `data`"),
         (tensor("a", "FP32", [1], 4) | {"data": [1]}, b"\0" * 4, "needs either `data`"),
         (

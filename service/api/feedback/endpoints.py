@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from service.api.feedback import repository
-from service.api.feedback.retraining import offer_retraining
 from service.api.feedback.schemas import (
     FeedbackAnswer,
     VersionFeedback,
@@ -123,19 +122,11 @@ async def give_label_feedback(
 async def get_feedback(
     state: State, name: ModelName, version: VersionNumber
 ) -> VersionFeedback:
-    """Returns running figures beside the held-out ones, calibration, and drift.
-
-    At an alarm of drift also how to train anew.
-    """
+    """Returns running figures beside the held-out ones, calibration, and drift."""
     status = await state.models.version(name, version)
     metrics = {} if status.description is None else status.description.metrics
     row = await asyncio.to_thread(repository.find, state.database, name, version)
-    retraining = None
-    if row is not None and row.drift["alarm_row"] is not None:
-        retraining = await asyncio.to_thread(
-            offer_retraining, state.queue, name, version
-        )
-    return VersionFeedback.from_row(name, version, row, metrics, retraining)
+    return VersionFeedback.from_row(name, version, row, metrics)
 
 
 async def _count(

@@ -7,7 +7,6 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from service.api.feedback.retraining import Retraining
 from service.api.predictions.schemas import Value
 from service.shared.database.tables import Feedback
 from service.shared.json_types import JsonObject
@@ -152,9 +151,6 @@ class VersionFeedback(BaseModel):
     )
     calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
-    retraining: Retraining | None = Field(
-        description="How to train anew; `null` without an alarm of drift."
-    )
 
     @classmethod
     def from_row(
@@ -163,7 +159,6 @@ class VersionFeedback(BaseModel):
         number: int,
         row: Feedback | None,
         held_out: Mapping[str, float],
-        retraining: Retraining | None = None,
     ) -> Self:
         """Creates the answer from a row of the database."""
         version = {"model_name": name, "model_version": str(number)}
@@ -176,7 +171,6 @@ class VersionFeedback(BaseModel):
                 figures={},
                 calibration=[],
                 drift=None,
-                retraining=None,
             )
         return cls(
             **version,
@@ -191,7 +185,6 @@ class VersionFeedback(BaseModel):
             },
             calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
-            retraining=retraining,
         )
 
 

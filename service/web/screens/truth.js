@@ -1,11 +1,11 @@
 // What came true of the predictions of a version: figures and drift.
 
-import { get, send } from "../api.js";
-import { actionButton, facts, h, notice, problemPlace, replace, table } from "../dom.js";
+import { get } from "../api.js";
+import { facts, h, notice, replace, table } from "../dom.js";
 import { figure, figureName } from "../figures.js";
 import { count, date, number, percent, plusMinus } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
-import { address, go } from "../router.js";
+import { address } from "../router.js";
 import { may } from "../session.js";
 
 export async function showTruth(root, { parts, signal }) {
@@ -25,11 +25,9 @@ export async function showTruth(root, { parts, signal }) {
 }
 
 function feedbackParts({ name, version }, feedback, { lineage }) {
-  const problem = problemPlace();
   const heldOut = lineage?.source.judgement?.rows ?? feedback.drift.reference_rows;
   return [
-    driftPart(name, version, feedback, problem),
-    problem,
+    driftPart(name, version, feedback),
     facts([
       ["Rows", number(feedback.num_rows)],
       ["First", date(feedback.started_at)],
@@ -40,19 +38,14 @@ function feedbackParts({ name, version }, feedback, { lineage }) {
 }
 
 /** Whether rows still come like those of the training, in words. */
-function driftPart(name, version, { drift, retraining, num_rows: rows }, problem) {
+function driftPart(name, version, { drift, num_rows: rows }) {
   if (!drift.alarm) {
     const least = drift.reference_rows ? "the rows that were held out in training" : "the rows before them";
     return notice("good", h("p", {}, h("strong", {}, "No drift. "), `The ${count(rows, "row")} come like ${least}.`));
   }
-  const train = async () => {
-    if (!retraining.body) return go(["new"], { model: name, version });
-    const job = await send("POST", "v1/jobs", retraining.body);
-    return go(["jobs", job.id]);
-  };
   return notice("warning",
-    h("p", {}, h("strong", {}, "Drift. "), `Row ${number(drift.alarm_row)}${drift.alarm_at ? `, on ${date(drift.alarm_at)},` : ""} raised the alarm, which comes by chance alone to ${percent(drift.false_alarm_rate, 0)} of versions at most. ${retraining.sentence}`),
-    may("train") && h("div", { class: "actions" }, actionButton("Train anew from this version", train, { kind: "primary", problem })));
+    h("p", {}, h("strong", {}, "Drift. "), `Row ${number(drift.alarm_row)}${drift.alarm_at ? `, on ${date(drift.alarm_at)},` : ""} raised the alarm, which comes by chance alone to ${percent(drift.false_alarm_rate, 0)} of versions at most. The rows no longer come like those of the training.`),
+    may("train") && h("div", { class: "actions" }, h("a", { class: "button primary", href: address(["new"], { model: name, version }) }, "Train anew from this version")));
 }
 
 /** The figures beside those of the held-out rows, each with a word on the difference. */

@@ -48,7 +48,7 @@ def test_the_truth_is_compared_and_drift_is_said_everywhere(
     visit(page, site, PLACE)
     alarm = page.locator(".notice.warning")
     expect(alarm).to_contain_text("no longer come like")
-    expect(alarm.get_by_role("button", name="Train anew")).to_be_visible()
+    expect(alarm.get_by_role("link", name="Train anew")).to_be_visible()
     page.get_by_role("link", name="Report").click()
     expect(page.locator(".notice.warning").first).to_contain_text("no longer come like")
     page.get_by_role("link", name="Versions and labels").click()

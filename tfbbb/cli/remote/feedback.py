@@ -95,5 +95,3 @@ def _echo(found: JsonObject) -> None:
     typer.echo(
         "no drift" if row is None else f"drift: alarm at row {row} of the feedback"
     )
-    if found["retraining"] is not None:
-        typer.echo(found["retraining"]["sentence"])

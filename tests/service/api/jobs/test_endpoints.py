@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import func, select
 
-from service.api.feedback.retraining import offer_retraining
 from service.api.jobs import event_stream
 from service.shared.database.tables import Dataset, Event, Job, Key, ModelVersion
 from service.shared.files import JobFiles
@@ -143,29 +142,6 @@ def test_a_job_may_start_from_a_version_that_is_there(
     refused = client.post(f"{path}:retry")
     assert refused.status_code == 409
     assert "version 3 of the model 'houses'" in refused.json()["error"]
-
-
-@ONE_DATABASE
-def test_the_body_that_is_offered_after_drift_makes_a_job(
-    client: httpx.Client, body: dict[str, Any], parent: dict[str, Any], queue: Queue
-) -> None:
-    drifted = offer_retraining(queue, "houses", 3)
-    # The only table is older than the version, so its rows may have trained it.
-    assert drifted.body is None
-    assert "Upload new rows with their targets" in drifted.sentence
-    with queue.database.writing() as session:
-        dataset = session.get_one(Dataset, body["dataset_id"])
-        dataset.created_at = 1e10
-    offered = offer_retraining(queue, "houses", 3).body
-    assert offered == {**body, **parent, "features": ["area", "street"]}
-    response = post(client, offered)
-    assert response.status_code == 201, response.text
-    with queue.database.writing() as session:
-        dataset = session.get_one(Dataset, body["dataset_id"])
-        dataset.columns = [x for x in COLUMNS if x["name"] != "street"]
-    refused = offer_retraining(queue, "houses", 3)
-    assert refused.body is None
-    assert "The newest table does not suit" in refused.sentence
 
 
 def test_the_same_request_sent_again_makes_no_second_job(

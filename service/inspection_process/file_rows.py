@@ -90,11 +90,11 @@ def _work(task: FileTask, pipe: _Pipe) -> Frame:
             f"{', '.join(map(repr, task.features[:20]))}. "
             f"Received: {', '.join(map(repr, names[:20]))}"
         )
-    predicted = PredictedFile(scan, task)
-    for first, block in _blocks(scan, features):
-        for answer in pipe.ask(block, first, scan.num_rows):
-            predicted.add(answer)
-    shown = predicted.write()
+    with PredictedFile(scan, task) as predicted:
+        for first, block in _blocks(scan, features):
+            for answer in pipe.ask(block, first, scan.num_rows):
+                predicted.add(answer)
+        shown = predicted.write()
     return Frame({"done": True}, shown.model_dump_json().encode())
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
@@ -20,6 +21,7 @@ from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
+from tfbbb.prediction.answer_table import answer_table
 from tfbbb.prediction.questions import Question
 from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.known_targets import KnownTargets
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 FAMILIARITY = "familiarity"
 # In the order of the response.
 _MOMENTS = (
-    *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
+    *("mean", "variance", "std", "epistemic", "aleatoric"),
     *("probabilities", "entropy", "mutual_information"),
     *("between_members", "mean_standard_error", FAMILIARITY),
 )
@@ -217,6 +219,21 @@ class Answer:
     warnings: list[list[str]]
 
     @property
+    def levels(self) -> dict[str, Sequence[float]]:
+        """The levels that were asked for, by the name of their question."""
+        parameters = self.request.query.parameters
+        return {
+            question.name: parameters.levels(question) or ()
+            for question in questions.served_questions()
+            if question.takes_levels
+        }
+
+    def table(self) -> pa.Table:
+        """Returns the answer as a table with one column per number."""
+        classes = self.request.manifest.classes
+        return answer_table(self.outputs, self.levels, classes, self.warnings)
+
+    @property
     def calibration(self) -> dict[str, str]:
         """What calibrates each answer at levels, by the name of its question."""
         manifest = self.request.manifest
@@ -318,7 +335,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         request = replace(request, num_samples=taken, is_truncated=truncated)
     classes = request.manifest.classes
     if "variance" in arrays:
-        arrays["standard_deviation"] = np.sqrt(arrays["variance"])
+        arrays["std"] = np.sqrt(arrays["variance"])
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:
         best = np.argmax(arrays["probabilities"], axis=1)

@@ -37,13 +37,13 @@ def test_what_a_failing_import_wrote_is_shown(monkeypatch, capfd):
 @pytest.mark.parametrize(
     ("command", "model"),
     [
-        (["predict", "--adapt"], "regression"),
-        (["predict", "--prediction-sets", "--adapt"], "classification"),
+        (["predict", "--log-prob"], "regression"),
+        (["predict", "--prediction-sets"], "classification"),
         (["report"], "regression"),
         (["report"], "classification"),
     ],
 )
-def test_intervals_adapt_and_reports_are_made_without_tensorflow(
+def test_predictions_and_reports_are_made_without_tensorflow(
     command, model, request, data, tmp_path
 ):
     program = f"""

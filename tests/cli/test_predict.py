@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -42,8 +43,8 @@ def test_a_regression_prints_both_variances_and_an_interval(
     assert result.exit_code == 0, result.output
     answers = parsed(result.stdout)
     assert answers.column_names == [
-        *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
-        *("lower", "upper", "familiarity"),
+        *("mean", "std", "lower_80", "upper_80", "epistemic", "aleatoric"),
+        "familiarity",
     ]
     model = load(path / "1")
     inputs = trained.schema.inputs(table)
@@ -51,11 +52,11 @@ def test_a_regression_prints_both_variances_and_an_interval(
     bounds = np.stack(model.predictive(inputs).interval(0.8), axis=1)
     for name, values in {
         "mean": expected["mean"],
-        "standard_deviation": np.sqrt(expected["variance"]),
-        "epistemic_variance": expected["epistemic"],
-        "aleatoric_variance": expected["aleatoric"],
-        "lower": bounds[:, 0],
-        "upper": bounds[:, 1],
+        "std": np.sqrt(expected["variance"]),
+        "epistemic": expected["epistemic"],
+        "aleatoric": expected["aleatoric"],
+        "lower_80": bounds[:, 0],
+        "upper_80": bounds[:, 1],
         "familiarity": expected["familiarity"][:, np.newaxis],
     }.items():
         # Five digits of the standard deviation.
@@ -93,11 +94,11 @@ def test_sets_and_densities_of_known_targets_are_printed(
     result = tfbbb("predict", path, data, *options)
     assert result.exit_code == 0, result.output
     answers = parsed(result.stdout)
-    assert answers.column_names[-2:] == ["prediction_set", "log_prob"]
+    assert {"prediction_set_70", "log_prob"} < set(answers.column_names)
     model = load(path / "1")
     prediction = model.predictive(trained.schema.inputs(table))
     for text, inside in zip(
-        answers["prediction_set"].to_pylist(),
+        answers["prediction_set_70"].to_pylist(),
         prediction.prediction_set(0.7),
         strict=True,
     ):
@@ -192,7 +193,7 @@ def test_identifiers_and_kept_columns_stand_before_several_intervals(
     few = read_table(tmp_path / "few.parquet")
     assert few.column_names[0] == "patient"
     assert few["patient"].to_pylist() == names
-    assert few.column_names[-5:] == [*ends, "familiarity"]
+    assert few.column_names[3:7] == ends
     widths = [column(few, f"upper_{p}") - column(few, f"lower_{p}") for p in (50, 90)]
     assert np.all(widths[0] < widths[1])
     result = tfbbb("predict", regression[0], "new.csv", "--keep", *options, "all.jsonl")
@@ -218,10 +219,10 @@ def test_a_model_without_familiarity_is_told(tfbbb, regression, data, tmp_path):
 def test_predictions_do_not_depend_on_the_block_size(
     tfbbb, data, regression, printed, monkeypatch
 ):
-    monkeypatch.setattr("tfbbb.cli.prediction_table._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tfbbb.cli.model_answers._ROWS_AT_ONCE", 7)
     in_blocks = tfbbb("predict", regression[0], data).stdout
-    deviations = column(parsed(printed), "standard_deviation")
-    for name in ("mean", "lower", "upper"):
+    deviations = column(parsed(printed), "std")
+    for name in ("mean", "lower_90", "upper_90"):
         differences = column(parsed(in_blocks), name) - column(parsed(printed), name)
         # At most one step of the last digit.
         assert np.all(np.abs(differences) <= 1.01e-4 * deviations)
@@ -246,11 +247,13 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn([{sys.executable!r}, "-c", {predict
         text=True,
         check=True,
         stdin=subprocess.DEVNULL,
+        env={**os.environ, "COLUMNS": "200"},
     )
     # Nothing else, of TensorFlow say, is written to stdout or stderr.
     shown = re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
     assert shown.startswith("┏")
-    assert all(f" {heading} " in shown for heading in ("row", "mean", "lower", "upper"))
+    for heading in ("row", "mean", "lower 90", "familiarity"):
+        assert f" {heading} " in shown
     assert "│ 50 " in shown
     assert "│ 51 " not in shown
     assert "and 10 rows more; --output writes all rows" in shown

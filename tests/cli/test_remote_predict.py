@@ -64,8 +64,10 @@ def held(monkeypatch):
                 num_samples=1,
                 mean=2 * x,
                 variance=2 * ones,
+                std=np.sqrt(2 * ones),
                 epistemic=ones,
                 aleatoric=ones,
+                interval_levels=np.array([0.9]),
                 lower=(2 * x - 1)[:, None],
                 upper=(2 * x + 1)[:, None],
                 log_prob=given,
@@ -121,7 +123,7 @@ def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
     if suffix == "xlsx":
         pytest.importorskip("python_calamine")
     answers = read_table(output)
-    assert answers.column_names[:3] == ["name", "mean", "standard_deviation"]
+    assert answers.column_names[:3] == ["name", "mean", "std"]
     x = np.arange(BLOCK * BLOCKS)
     np.testing.assert_allclose(answers["mean"].to_numpy(), 2 * x)
     assert answers["name"].to_pylist() == [f"id{value}" for value in x]

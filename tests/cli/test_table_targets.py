@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.cli.table_targets import (
-    empty_log_prob,
     name_classes,
     refuse_without_targets,
 )
@@ -132,10 +131,3 @@ def test_a_table_without_a_target_to_use_is_refused(values, sentence):
     with pytest.raises(TableError) as error:
         refuse_without_targets("y", found.unusable, len(values))
     assert str(error.value) == sentence
-
-
-@pytest.mark.parametrize("has_one", [True, False])
-def test_rows_without_a_target_to_use_have_no_log_prob(has_one):
-    columns = {"mean": [1.0, 2.0]} | ({"log_prob": [0.5, 0.25]} if has_one else {})
-    answers = empty_log_prob(pa.table(columns), np.array([has_one, False]))
-    assert answers["log_prob"].to_pylist() == [0.5 if has_one else None, None]

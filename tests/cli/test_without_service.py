@@ -90,4 +90,4 @@ def test_a_table_is_trained_on_and_predicted_without_the_service(tmp_path):
         ["predict", model, str(table)],
     )
     assert done.returncode == 0, done.stderr
-    assert "mean,standard_deviation," in done.stdout
+    assert "mean,std," in done.stdout

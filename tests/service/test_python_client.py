@@ -70,10 +70,10 @@ def test_rows_in_any_form_have_the_same_answer(service: Client, table: Any) -> N
             getattr(prediction, name), getattr(expected, name)
         )
     assert prediction.mean is not None
-    assert prediction.stddev is not None
+    assert prediction.std is not None
     np.testing.assert_allclose(prediction.mean[:, 0], [12.0, 0.0], atol=0.1)
     np.testing.assert_allclose(
-        prediction.stddev**2, prediction.epistemic + prediction.aleatoric
+        prediction.std**2, prediction.epistemic + prediction.aleatoric
     )
     assert prediction.probabilities is prediction.quantiles is prediction.samples
     assert prediction.samples is None
@@ -165,8 +165,7 @@ def test_the_command_line_predicts_as_the_client_does(
         answers.column_names
         == shown.column_names
         == [
-            *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
-            *("lower", "upper"),
+            *("mean", "std", "lower_80", "upper_80", "epistemic", "aleatoric"),
         ]
     )
     prediction = service.model("patients").predict(
@@ -174,13 +173,13 @@ def test_the_command_line_predicts_as_the_client_does(
     )
     for name, expected in {
         "mean": prediction.mean,
-        "standard_deviation": prediction.stddev,
-        "lower": prediction.quantile(0.1),
-        "upper": prediction.quantile(0.9),
+        "std": prediction.std,
+        "lower_80": prediction.quantile(0.1),
+        "upper_80": prediction.quantile(0.9),
     }.items():
         np.testing.assert_allclose(answers[name], expected[:, 0], rtol=1e-6)
         # As text they are rounded.
-        tolerance = 1e-4 * prediction.stddev[:, 0]
+        tolerance = 1e-4 * prediction.std[:, 0]
         assert np.all(np.abs(shown[name] - expected[:, 0]) <= tolerance)
 
 

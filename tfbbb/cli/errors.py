@@ -53,14 +53,14 @@ def errors_in_one_sentence() -> Iterator[None]:
     except Exception as error:
         if not _can_user_fix(error):
             raise
-        typer.echo(f"Error: {_format_sentence(_as_missing(error))}", err=True)
+        typer.echo(f"Error: {_format_sentence(error)}", err=True)
         raise typer.Exit(1) from None
 
 
 def _can_user_fix(error: Exception) -> bool:
     if _lacks_service(error) or _refuses_system(error):
         return True
-    if isinstance(_as_missing(error), MissingTensorFlowError):
+    if isinstance(error, MissingTensorFlowError):
         return True
     from tfbbb.client.errors import ClientError
     from tfbbb.export.manifest import InputError, ManifestError
@@ -79,21 +79,6 @@ def _lacks_service(error: Exception) -> bool:
     """Whether a package of the extra `service` is not installed."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     return name is not None and name.partition(".")[0] in _SERVICE_PACKAGES
-
-
-def _as_missing(error: Exception) -> Exception:
-    """Returns the error; of a module that `tfbbb-predict` leaves out, says so."""
-    if (
-        isinstance(error, ModuleNotFoundError)
-        and not _lacks_service(error)
-        and not has_tensorflow()
-    ):
-        return MissingTensorFlowError(
-            f"This command needs {error.name}, which `tfbbb-predict` leaves out: `pip "
-            "install tfbbb`, or take the full image in place of the one that only "
-            "predicts."
-        )
-    return error
 
 
 def _refuses_system(error: Exception) -> bool:

@@ -37,7 +37,7 @@ def evaluate(
 
         from tfbbb.cli.imports import load_model
         from tfbbb.cli.judgement_table import echo_judgement
-        from tfbbb.cli.prediction_table import track_blocks
+        from tfbbb.cli.progress import track_blocks
         from tfbbb.judging.evaluation.evaluate import evaluate as judged
 
         try:

@@ -89,7 +89,7 @@ def explain_rows(
     **options: Any,
 ) -> "Explanation":
     """Explains the rows of a table with the names that the model's manifest has."""
-    from tfbbb.cli.prediction_table import track_names
+    from tfbbb.cli.progress import track_names
     from tfbbb.judging.explain.explanation import explain as explained
     from tfbbb.tables.notations.boolean import spellings
 

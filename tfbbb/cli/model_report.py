@@ -73,7 +73,7 @@ def _report(
     import numpy as np
 
     from tfbbb.cli.explain import describe_outside, explain_rows
-    from tfbbb.cli.prediction_table import track_blocks
+    from tfbbb.cli.progress import track_blocks
     from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
     from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.judging.evaluation.evaluate import evaluate

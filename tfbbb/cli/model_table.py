@@ -12,16 +12,15 @@ from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import EXIT_USELESS_COLUMN, CommandError
 from tfbbb.cli.prediction_options import echo_note
 from tfbbb.cli.table_targets import read_targets, refuse_without_targets
-from tfbbb.export.inputs import any_row, find_faults, to_tensors
+from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.tables import read_table
-from tfbbb.tables.column_names import check_columns_exist
-from tfbbb.tables.known_targets import KnownTargets, describe_unusable
+from tfbbb.tables.column_faults import ColumnFaults
+from tfbbb.tables.known_targets import describe_unusable
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.row_warnings import Faults
-from tfbbb.tables.scan import TableScan
 
 
 @dataclass(frozen=True)
@@ -58,33 +57,9 @@ class ModelTable:
         faults = find_faults(to_tensors(inputs, manifest), manifest)
         return cls(path, manifest, table, inputs, np.arange(table.num_rows), faults)
 
-    @classmethod
-    def without_rows(
-        cls, model: Path, data: Path, sheet: str | None = None
-    ) -> "ModelTable":
-        """Reads the header of a table without rows; a row of any values is `inputs`."""
-        path = resolve_model(model)
-        manifest = Manifest.read(path)
-        names = TableScan(data, sheet=sheet).header()
-        table = pa.table({name: pa.nulls(0) for name in names})
-        features = [feature.name for feature in manifest.features]
-        check_columns_exist(table, features, role="feature")
-        one = to_tensors(any_row(manifest), manifest)
-        if manifest.inputs == "matrix":
-            inputs = dict(zip(features, one["inputs"].T, strict=True))
-        else:
-            inputs = {x.name: one[x.tensor] for x in manifest.features}
-        return cls(path, manifest, table, inputs, np.arange(0), Faults(1, {}))
-
-    def end(self, *, blank: bool = True) -> None:
+    def end(self) -> None:
         """Ends the command with exit code 3 if a model can use no cell of a column."""
-        if useless := self.faults.by_column().useless(blank=blank):
-            names = ", ".join(map(repr, useless))
-            echo_note(
-                f"The model can use no cell of {names}, so its answers come from the "
-                "other columns. Write the cells as the training table has them."
-            )
-            raise typer.Exit(EXIT_USELESS_COLUMN)
+        end_if_useless(self.faults.by_column())
 
     @property
     def remarks(self) -> list[str]:
@@ -105,17 +80,6 @@ class ModelTable:
 
         return baselines.describe_far(targets, str(self.manifest.target), show)
 
-    def targets(self) -> KnownTargets:
-        """Returns the targets, of which a row at least has one.
-
-        Notes count the targets that have no density.
-        """
-        targets = read_targets(self.table, self.manifest)
-        self._note_unusable(targets, "such a row has no log_prob")
-        if targets.missing.all():
-            refuse_without_targets(str(self.manifest.target), {}, len(targets.values))
-        return targets
-
     def has_targets(self) -> bool:
         """Whether the table has the column of the target, with a value to use."""
         if self.manifest.target not in self.table.column_names:
@@ -131,7 +95,9 @@ class ModelTable:
         known, name = targets.known, str(self.manifest.target)
         if not known.any():
             refuse_without_targets(name, targets.unusable, len(known))
-        self._note_unusable(targets, "such rows are left out")
+        end = "such rows are left out"
+        for note in describe_unusable(name, targets.unusable, len(known), end):
+            echo_note(note)
         if num_missing := int(targets.missing.sum()):
             echo_note(
                 f"{num_missing} of {len(known)} rows have no {name!r} and are left out."
@@ -139,12 +105,6 @@ class ModelTable:
         values = targets.values[known]
         given = replace(self._take(known), target_remarks=self._describe_far(values))
         return given, values
-
-    def _note_unusable(self, targets: KnownTargets, end: str) -> None:
-        """Prints notes that count the targets without a density, with an `end`."""
-        name, num_rows = str(self.manifest.target), self.table.num_rows
-        for note in describe_unusable(name, targets.unusable, num_rows, end):
-            echo_note(note)
 
     def _take(self, rows: np.ndarray) -> "ModelTable":
         """Returns some of the rows, a mask [n]."""
@@ -156,6 +116,17 @@ class ModelTable:
             inputs={name: values[rows] for name, values in self.inputs.items()},
             places=self.places[rows],
         )
+
+
+def end_if_useless(faults: ColumnFaults, *, blank: bool = True) -> None:
+    """Ends the command with exit code 3 if a model can use no cell of a column."""
+    if useless := faults.useless(blank=blank):
+        names = ", ".join(map(repr, useless))
+        echo_note(
+            f"The model can use no cell of {names}, so its answers come from the "
+            "other columns. Write the cells as the training table has them."
+        )
+        raise typer.Exit(EXIT_USELESS_COLUMN)
 
 
 def resolve_model(path: Path) -> Path:

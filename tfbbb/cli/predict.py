@@ -32,9 +32,9 @@ def predict(
 ) -> None:
     """Predict the rows of a table with an exported model.
 
-    A regression prints the columns mean, standard_deviation, epistemic_variance and
-    aleatoric_variance (the two add up to the variance), lower and upper, conformal if
-    the model is. A classification prints class, one probability per class, entropy and
+    A regression prints the columns mean, std, lower_90 and upper_90, conformal if the
+    model is, and the variances epistemic and aleatoric, whose sum is the square of std.
+    A classification prints class, one probability per class, entropy and
     mutual_information in nats. The column familiarity is the percentile of a row among
     rows like the training rows, from 0 to 1. Columns that the model does not read and
     whose texts or whole numbers all differ, such as identifiers, stand before them.
@@ -43,75 +43,73 @@ def predict(
     Example: tfbbb predict saved_models/houses new.csv --output answer.csv
     """
     with errors_in_one_sentence():
-        from tfbbb.cli.model_table import ModelTable, resolve_model
+        from tfbbb.cli.model_table import end_if_useless, resolve_model
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.export.manifest import Manifest
+        from tfbbb.tables.column_names import check_columns_exist
+        from tfbbb.tables.reading import notify_of_reading
+        from tfbbb.tables.scan import TableScan
         from tfbbb.tables.table_error import NoRowsError
         from tfbbb.tables.writing import check_writable
 
         if output is not None:
             check_writable(output)
         path = resolve_model(model)
-        task = Manifest.read(path).task
+        manifest = Manifest.read(path)
+        task, features = manifest.task, [x.name for x in manifest.features]
         if prediction_sets and task != "classification":
             raise CommandError(
                 "Only classes have prediction sets, and this model predicts numbers, "
-                "with intervals from `lower` to `upper`. Leave out `--prediction-sets`."
+                "with intervals. Leave out `--prediction-sets`."
             )
         if intervals is not None and task == "classification":
             raise CommandError(
                 "Only numbers have intervals, and this model predicts classes, with "
                 "prediction sets. Leave out `--intervals`."
             )
+        scan = TableScan(data, text_columns=manifest.read_as_text, sheet=sheet)
         try:
-            given = ModelTable.read(path, data, sheet)
+            notify_of_reading(scan, echo_note)
+            has_rows = True
         except NoRowsError:
-            given = ModelTable.without_rows(path, data, sheet)
-        targets = given.targets() if log_prob else None
+            has_rows = False
+
+        import pyarrow as pa
 
         from tfbbb.cli.imports import load_model
-        from tfbbb.cli.kept_columns import with_kept_columns
-        from tfbbb.cli.prediction_table import predict_table
-        from tfbbb.cli.shown_table import output_table
+        from tfbbb.cli.model_answers import ModelAnswers
+        from tfbbb.cli.predicted_rows import predict_rows, write_predictions
 
-        loaded, levels = load_model(path), interval_levels(intervals) or {"": level}
-        try:
-            predictions = predict_table(
-                loaded,
-                given.inputs,
-                given.faults,
-                num_samples=num_samples,
-                seed=seed,
-                level=levels.get("", level),
-                intervals=None if "" in levels else levels,
-                prediction_sets=prediction_sets,
-                targets=targets,
-            )
-        except ValueError as error:
-            # Such as a level that conformal intervals had too few rows for.
-            raise CommandError(str(error)) from None
-
-        if not given.table.num_rows:
-            names = predictions.column_names
-            predictions = predictions.slice(0, 0)
-            predictions = predictions.select([x for x in names if x != "warnings"])
-        if given.manifest.familiarity is None:
+        levels: dict[str, list[float]] = {}
+        if task == "regression":
+            levels["intervals"] = interval_levels(intervals) or [level]
+        elif prediction_sets:
+            levels["prediction_sets"] = [level]
+        loaded = load_model(path)
+        ask = ModelAnswers(loaded, levels, num_samples, seed, log_prob=log_prob)
+        predicted = predict_rows(scan, ask)
+        if not has_rows:
+            empty = pa.table({name: pa.nulls(0) for name in scan.header()})
+            check_columns_exist(empty, features, role="feature")
+            predicted = iter([(empty, ask.without_rows())])
+        if manifest.familiarity is None:
             echo_note(
                 "The model carries no reference of its training rows, so there is no "
                 "column `familiarity`."
             )
+        try:
+            used = [*features, manifest.target]
+            warned, num_rows = write_predictions(
+                predicted, output, used, keep=keep, targets=ask.targets
+            )
+        except ValueError as error:
+            # Such as a level that conformal intervals had too few rows for.
+            raise CommandError(str(error)) from None
         # There is no such column where there is nothing to say.
-        if "warnings" in predictions.column_names:
-            warned = sum(map(bool, predictions["warnings"].to_pylist()))
-            of = f"{warned} of {predictions.num_rows}"
+        if warned:
+            of = f"{warned} of {num_rows}"
             echo_note(f"The column `warnings` says what is doubtful about {of} rows.")
-        for remark in given.remarks:
+        for remark in ask.faults.describe():
             echo_note(remark)
-        used = [*given.inputs, given.manifest.target]
-        output_table(
-            predictions,
-            output,
-            lambda answers: with_kept_columns(answers, given.table, used, keep=keep),
-        )
         # A number that nobody knows is left blank.
-        given.end(blank=False)
+        end_if_useless(ask.faults, blank=False)

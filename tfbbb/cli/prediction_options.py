@@ -96,14 +96,15 @@ Level = Annotated[
     typer.Option(
         parser=_parse_level,
         metavar="FLOAT",
-        help="Probability of the interval from lower to upper, and of prediction sets.",
+        help="Probability of the interval, as lower_90 and upper_90, and of prediction "
+        "sets.",
     ),
 ]
 
 
-def interval_levels(text: str | None) -> dict[str, float]:
-    """Returns the probabilities of intervals by their names, such as 50 and 90."""
-    levels = {}
+def interval_levels(text: str | None) -> list[float]:
+    """Returns the probabilities of intervals of percentages such as 50 and 90."""
+    levels = []
     for part in (text or "").split(","):
         name = part.strip().removesuffix("%").strip()
         if not name:
@@ -118,7 +119,7 @@ def interval_levels(text: str | None) -> dict[str, float]:
                 f"{part.strip()!r} is not a percentage from 1 to below 100; write for "
                 "example 50,90."
             )
-        levels[name] = level
+        levels.append(level)
     return levels
 
 
@@ -134,15 +135,15 @@ Intervals = Annotated[
         metavar="50,90",
         callback=_check_intervals,
         help="Print intervals of these percentages, as lower_50, upper_50 and so on, "
-        "in place of lower and upper.",
+        "in place of that of --level.",
     ),
 ]
 PredictionSets = Annotated[
     bool,
     typer.Option(
         "--prediction-sets",
-        help="Also print prediction_set: the classes that hold the true one with the "
-        "probability --level.",
+        help="Also print prediction_set_90: the classes that hold the true one with "
+        "the probability --level.",
     ),
 ]
 LogProb = Annotated[

@@ -5,7 +5,6 @@ from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
@@ -39,17 +38,6 @@ def refuse_without_targets(
         raise TableError(f"No row of the table has a target: column {name!r} is empty.")
     end = "no row has a target to use"
     raise TableError(" ".join(describe_unusable(name, unusable, num_rows, end)))
-
-
-def empty_log_prob(predictions: pa.Table, known: np.ndarray) -> pa.Table:
-    """Empties `log_prob` in rows without a target to use; adds it if no row has one."""
-    if "log_prob" not in predictions.column_names:
-        return predictions.append_column("log_prob", pa.nulls(len(known), pa.float64()))
-    if known.all():
-        return predictions
-    values = pa.compute.if_else(known, predictions["log_prob"], None)
-    place = predictions.column_names.index("log_prob")
-    return predictions.set_column(place, "log_prob", values)
 
 
 def name_classes(values: np.ndarray, classes: Sequence[str] | None) -> np.ndarray:

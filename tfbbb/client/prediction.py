@@ -27,7 +27,7 @@ class Prediction:
         num_samples: Number of draws of the weights.
         mean: E[y] [n, k].
         variance: `epistemic + aleatoric` [n, k].
-        standard_deviation: Its square root, in units of the targets [n, k].
+        std: Its square root, in units of the targets [n, k].
         epistemic: Variance that more data would remove [n, k].
         aleatoric: Variance that more data would not remove [n, k].
         probabilities: p(y = class) [n, c].
@@ -60,7 +60,7 @@ class Prediction:
     num_samples: int
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
-    standard_deviation: np.ndarray | None = None
+    std: np.ndarray | None = None
     epistemic: np.ndarray | None = None
     aleatoric: np.ndarray | None = None
     probabilities: np.ndarray | None = None
@@ -128,10 +128,24 @@ class Prediction:
             **values,
         )
 
-    @property
-    def stddev(self) -> np.ndarray | None:
-        """Standard deviation of y [n, k]."""
-        return None if self.variance is None else np.sqrt(self.variance)
+    def to_table(self) -> "pa.Table":
+        """Returns the predictions as a table with one column per number.
+
+        The columns are those of `tfbbb predict`, with an empty `warnings` where there
+        is nothing to say.
+        """
+        from tfbbb.prediction.answer_table import answer_table
+
+        outputs = {name: x for name, x in vars(self).items() if x is not None}
+        if self.samples is not None:
+            outputs["samples"] = self.samples.swapaxes(0, 1)
+        levels = {
+            "quantiles": _listed(self.levels),
+            "intervals": _listed(self.interval_levels),
+            "prediction_sets": _listed(self.set_levels),
+        }
+        warnings = self.warnings or [[]] * len(self)
+        return answer_table(outputs, levels, self.classes, warnings)
 
     def quantile(self, level: float) -> np.ndarray:
         """Returns the quantile at one of the requested levels [n, k].
@@ -184,6 +198,10 @@ class Prediction:
 
 def _levels(levels: Sequence[float]) -> np.ndarray | None:
     return np.asarray(levels) if len(levels) else None
+
+
+def _listed(levels: np.ndarray | None) -> list[float]:
+    return [] if levels is None else list(levels.tolist())
 
 
 def _as_array(column: "pa.ChunkedArray") -> np.ndarray:

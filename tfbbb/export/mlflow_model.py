@@ -6,25 +6,18 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import atomic_directory
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.reader import load
 from tfbbb.export.writer import write_saved_model
+from tfbbb.prediction.answer_table import answer_table
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.version import __version__
 
 if TYPE_CHECKING:
     import pandas
-
-# In the order of the answer.
-_MOMENTS = (
-    *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"),
-    *("entropy", "mutual_information", "between_members"),
-)
 
 
 def write_mlflow(
@@ -40,11 +33,10 @@ def write_mlflow(
     loads it where tfbbb is installed. Its `predict(frame, params)` takes `num_samples`
     and `seed` as parameters, and returns a frame with the index of the given one:
 
-    - of numbers `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error`;
-      of several targets `mean_0`, `mean_1` and so on;
+    - of numbers `mean`, `std`, `epistemic` and `aleatoric`, of several targets
+      `mean_1`, `mean_2` and so on;
     - of classes `class`, one `probability_CLASS` per class, `entropy` and
-      `mutual_information`;
-    - of several members also `between_members`, per target or class.
+      `mutual_information`.
 
     Args:
         model: The model.
@@ -69,7 +61,7 @@ def write_mlflow(
     >>> loaded = mlflow.pyfunc.load_model(path)
     >>> answer = loaded.predict(pd.DataFrame({"size": [1.0, 2.0], "age": [3.0, 4.0]}))
     >>> answer.columns.tolist()
-    ['mean', 'variance', 'epistemic', 'aleatoric', 'mean_standard_error']
+    ['mean', 'std', 'epistemic', 'aleatoric']
     """
     _, pyfunc = import_extra("mlflow", "pandas", "mlflow.pyfunc")
     with atomic_directory(path) as staging, tempfile.TemporaryDirectory() as scratch:
@@ -126,30 +118,11 @@ class _FrameModel:
         self, frame: "pandas.DataFrame", params: dict[str, Any] | None = None
     ) -> "pandas.DataFrame":
         """Returns the moments of the predictive distribution of each row."""
-        (pd,) = import_extra("mlflow", "pandas")
         manifest = self._model.manifest
         for feature in manifest.features:
             optional = feature.missing or feature.imputed
             if optional and feature.name not in frame.columns:
                 frame = frame.assign(**{feature.name: None})
         found = self._model.predict(frame, **(params or {}))
-        classes = manifest.classes
-        columns: dict[str, np.ndarray] = {}
-        if classes is not None:
-            probabilities = found["probabilities"]
-            # It is of each probability.
-            del found["mean_standard_error"]
-            columns["class"] = np.asarray(classes)[probabilities.argmax(axis=1)]
-            columns |= {
-                f"probability_{name}": probabilities[:, place]
-                for place, name in enumerate(classes)
-            }
-        for name in _MOMENTS:
-            if (values := found.get(name)) is None:
-                continue
-            if values.ndim == 1 or values.shape[1] == 1:
-                columns[name] = values.reshape(len(values))
-            else:
-                names = classes or range(values.shape[1])
-                columns |= {f"{name}_{x}": values[:, i] for i, x in enumerate(names)}
-        return pd.DataFrame(columns, index=frame.index)
+        answers = answer_table(found, {}, manifest.classes).to_pandas()
+        return answers.set_index(frame.index)

@@ -8,7 +8,7 @@ import pyarrow as pa
 # Of standard deviations and probabilities. More are noise of the draws.
 _DIGITS = 5
 # In the units of the target: as precise as its standard deviation.
-_OF_TARGET = re.compile(r"(mean|lower|upper)(_[\d.]+)*")
+_OF_TARGET = re.compile(r"(mean|lower|upper|quantile|sample)(_[-\d.e]+)*")
 _MOST_DECIMALS = 300
 
 
@@ -20,9 +20,9 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
 
     Example:
 
-    >>> table = pa.table({"mean": [152.133484], "standard_deviation": [54.123456]})
+    >>> table = pa.table({"mean": [152.133484], "std": [54.123456]})
     >>> with_sensible_digits(table).to_pylist()
-    [{'mean': 152.133, 'standard_deviation': 54.123}]
+    [{'mean': 152.133, 'std': 54.123}]
     """
     columns = {}
     for name in table.column_names:
@@ -44,8 +44,8 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
 
 def _deviations(table: pa.Table, name: str) -> np.ndarray:
     """Returns the standard deviations of the target that a column is of."""
-    of_one = f"standard_deviation_{name.rpartition('_')[2]}"
-    own = of_one if of_one in table.column_names else "standard_deviation"
+    of_one = f"std_{name.rpartition('_')[2]}"
+    own = of_one if of_one in table.column_names else "std"
     return np.asarray(table[own].to_numpy())
 
 

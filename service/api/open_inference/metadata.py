@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterable
 
-from service.api.open_inference.schemas import Datatype, ModelMetadata, TensorMetadata
+from service.api.open_inference.schemas import ModelMetadata, TensorMetadata
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
+from service.shared.open_inference import Datatype
 
 # The datatypes of features, and of TensorFlow's outputs.
 _OF_KIND: dict[str, Datatype] = {
@@ -42,7 +43,7 @@ def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata
     classes = manifest["classes"]
     outputs = _outputs(metadata.metadata["signature_def"]["signature_def"]["predict"])
     outputs += [
-        output.model_copy(update={"name": "standard_deviation"})
+        output.model_copy(update={"name": "std"})
         for output in outputs
         if output.name == "variance"
     ]

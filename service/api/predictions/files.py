@@ -190,8 +190,8 @@ class _Work:
                     self.version,
                     body,
                     time.monotonic(),
-                    reads="arrow",
-                    writes="csv",
+                    reads="file",
+                    writes="file",
                     options=options,
                 )
             faults.append(ColumnFaults(*frame.header["faults"]))

@@ -61,14 +61,14 @@ class PredictRequest(BaseModel):
 class RowMoments(BaseModel):
     """The predictive distribution of one row, of k targets or c classes.
 
-    A regression has `mean`, `variance`, `standard_deviation`, `epistemic` and
-    `aleatoric`, a classification `class`, `probabilities`, `entropy` and
+    A regression has `mean`, `variance`, `std`, `epistemic` and `aleatoric`, a
+    classification `class`, `probabilities`, `entropy` and
     `mutual_information`.
     """
 
     mean: list[float] | None = Field(None, description="E[y], per target.")
     variance: list[float] | None = Field(None, description="epistemic + aleatoric.")
-    standard_deviation: list[float] | None = Field(
+    std: list[float] | None = Field(
         None, description="The square root of `variance`, in units of the target."
     )
     epistemic: list[float] | None = Field(

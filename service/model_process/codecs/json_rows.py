@@ -36,16 +36,11 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
 
 
 def write(answer: Answer) -> Frame:
-    """Writes rows as rows, and columns as columns."""
+    """Writes rows as rows, and columns as columns, and what they are of."""
     if answer.request.query.by_rows:
         body = _by_rows(answer.outputs, answer.warnings)
     else:
         body = _by_columns(answer.outputs, answer.warnings)
-    return write_json(body, answer)
-
-
-def write_json(body: JsonObject, answer: Answer) -> Frame:
-    """Writes a body as JSON, with the version, the number of draws and the classes."""
     request = answer.request
     body |= {
         "model_name": request.version.name,

@@ -133,7 +133,7 @@ function numberAnswer(manifest, signal) {
     element: [summary, plot.element, details],
     draw(prediction) {
       const [mean] = prediction.mean;
-      const deviation = prediction.standard_deviation[0];
+      const deviation = prediction.std[0];
       const [low, high] = [prediction.lower[1][0], prediction.upper[1][0]];
       const { x, density, shade } = densityOf(prediction.quantiles.map(([value]) => value), [low, high]);
       // The axis grows but does not shrink, so that a move is seen as a move.

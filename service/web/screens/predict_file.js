@@ -109,12 +109,12 @@ function rowTable({ given, predicted }, rows) {
     const last = has("familiarity") ? [percent(cells.get("familiarity"))] : [];
     if (has("class")) {
       const best = Math.max(...shares(cells).map(([, value]) => value ?? 0));
-      return [cells.get("class") ?? "–", cells.get("class") === null ? "–" : percent(best), ...last];
+      return [cells.get("class"), percent(best), ...last];
     }
     // Of several targets, each has columns of its own.
     return [...targets.flatMap((target) => [
-      spread(cells.get(`mean${target}`), cells.get(`standard_deviation${target}`)),
-      cells.get(`lower${target}`) === null ? "–" : interval(cells.get(`lower${target}`), cells.get(`upper${target}`)),
+      spread(cells.get(`mean${target}`), cells.get(`std${target}`)),
+      interval(cells.get(`lower_90${target}`), cells.get(`upper_90${target}`)),
     ]), ...last];
   }
 
@@ -140,7 +140,6 @@ function rowTable({ given, predicted }, rows) {
 }
 
 function spread(mean, deviation) {
-  if (mean === null) return "–";
   const [middle, apart] = plusMinus(mean, deviation).split(" ± ");
   return [h("strong", {}, middle), ` ± ${apart}`];
 }

@@ -28,6 +28,23 @@ PARAMETERS = {
     "patients": {"quantiles": [0.1, 0.9], "return_samples": True},
     "iris": {"prediction_sets": [0.5, 0.9], "return_samples": True},
 }
+# The columns in CSV of the outputs in JSON.
+_OF_NUMBERS = {name: name for name in ("mean", "std", "epistemic", "aleatoric")}
+_OF_NUMBERS["quantiles"] = "quantile_10 quantile_90"
+_SAMPLES = " ".join(f"sample_{draw}" for draw in range(1, 101))
+COLUMNS = {
+    "diabetes": {**_OF_NUMBERS, "lower": "lower_50", "upper": "upper_50"},
+    "patients": {**_OF_NUMBERS, "samples": _SAMPLES},
+    "iris": {
+        "class": "class",
+        "probabilities": "probability_setosa probability_versicolor "
+        "probability_virginica",
+        "entropy": "entropy",
+        "mutual_information": "mutual_information",
+        "prediction_sets": "prediction_set_50 prediction_set_90",
+        "samples": _SAMPLES,
+    },
+}
 TABLES = {"diabetes": NUMBERS, "patients": PATIENTS, "iris": CLASSES}
 
 
@@ -116,20 +133,17 @@ def test_csv_has_the_answer_of_json(
     answer = send(client, model, TABLES[model], reads=CSV, **options)
     assert answer.headers["content-type"].startswith(CSV)
     assert answer.headers["num-samples"] == "100"
-    table = pa.csv.read_csv(io.BytesIO(answer.content))
-    for row, found in zip(expected, table.to_pylist(), strict=True):
-        for name, values in row.items():
-            columns = [c for c in found if c == name or c.startswith(f"{name}_")]
-            columns = [c for c in columns if name != "mean" or c == "mean"]
-            given = [found[column] for column in columns]
+    lines = pa.csv.read_csv(io.BytesIO(answer.content)).to_pylist()
+    for row, found in zip(expected, lines, strict=True):
+        for name, column in COLUMNS[model].items():
+            given = [found[one] for one in column.split()]
             if name == "prediction_sets":
-                assert columns == ["prediction_sets_0.5", "prediction_sets_0.9"]
-                assert [json.loads(text) for text in given] == values
-            elif isinstance(values, str):
-                assert given == [values]
+                assert [json.loads(text) for text in given] == row[name]
+            elif isinstance(row[name], str):
+                assert given == [row[name]]
             else:
                 np.testing.assert_array_equal(
-                    np.float32(given), np.float32(values).reshape(-1), name
+                    np.float32(given), np.float32(row[name]).reshape(-1), name
                 )
 
 

@@ -19,10 +19,10 @@ def test_rows_are_answered_with_moments_that_add_up(client: httpx.Client) -> Non
     assert answer["num_samples"] == 100
     first, second = answer["predictions"]
     assert list(first) == [
-        *("mean", "variance", "standard_deviation"),
+        *("mean", "variance", "std"),
         *("epistemic", "aleatoric", "mean_standard_error"),
     ]
-    assert first["standard_deviation"] == pytest.approx([first["variance"][0] ** 0.5])
+    assert first["std"] == pytest.approx([first["variance"][0] ** 0.5])
     # The mean of 100 draws has an error of 0.01: five of those.
     assert first["mean"] == pytest.approx([12.0], abs=0.05)
     assert second["mean"] == pytest.approx([0.0], abs=0.05)
@@ -39,7 +39,7 @@ def test_answer_over_http_is_that_of_the_saved_model(
     body = {"inputs": ROWS, "parameters": {**parameters, "return_samples": True}}
     outputs = ask(client, "diabetes", body).json()["outputs"]
     expected = model.predict(ROWS, 30, 5)
-    expected["standard_deviation"] = np.sqrt(expected["variance"])
+    expected["std"] = np.sqrt(expected["variance"])
     expected["quantiles"] = model.ask("quantiles", ROWS, [0.1, 0.9], 30, 5)
     expected["samples"] = model.ask("sample", ROWS, None, 30, 5)
     assert outputs.keys() == expected.keys()

@@ -25,10 +25,7 @@ ROWS = pa.table(
         "mean": ["x", "y", None],
     }
 )
-PREDICTED = [
-    *("mean", "standard_deviation", "lower", "upper"),
-    *("epistemic_standard_deviation", "aleatoric_standard_deviation"),
-]
+PREDICTED = ["mean", "std", "lower_90", "upper_90", "epistemic", "aleatoric"]
 FORMATS: tuple[Format, ...] = ("csv", "csv.zst", "jsonl", "parquet", "xlsx")
 
 
@@ -70,9 +67,8 @@ def test_a_file_comes_back_in_its_format_with_predictions(
         strict=True,
     ):
         assert row["mean"] == pytest.approx(one["mean"][0], abs=1e-4)
-        assert row["lower"] == pytest.approx(one["lower"][0][0], abs=1e-4)
-        epistemic = row["epistemic_standard_deviation"]
-        assert epistemic**2 == pytest.approx(one["epistemic"][0], rel=1e-3)
+        assert row["lower_90"] == pytest.approx(one["lower"][0][0], abs=1e-4)
+        assert row["epistemic"] == pytest.approx(one["epistemic"][0], rel=1e-4)
 
 
 def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(
@@ -143,13 +139,13 @@ def test_columns_that_are_not_as_in_training_are_said(client: httpx.Client) -> N
 def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> None:
     url = f"{URL}?intervals=0.5,0.9&quantiles=0.1"
     header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]
-    assert header.split(",")[7:11] == [
-        f"{e}_{p}" for e in ("lower", "upper") for p in (0.5, 0.9)
+    assert header.split(",")[7:] == [
+        *("lower_50", "upper_50", "lower_90", "upper_90"),
+        *("epistemic", "aleatoric", "quantile_10"),
     ]
-    assert header.split(",")[-1] == "quantiles_0.1"
     url = f"{URL}?intervals=5e-05,0.9"
     header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]
-    assert {"lower_5e-05", "upper_5e-05", "lower_0.9"} < set(header.split(","))
+    assert {"lower_0.005", "upper_0.005", "lower_90"} < set(header.split(","))
     found = send(
         client, written(flowers(client), "csv"), "a.csv", "/v1/models/iris:predict-file"
     )

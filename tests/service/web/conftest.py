@@ -33,8 +33,7 @@ SPEC: dict[str, Any] = {
 }
 # The columns of the predictions in a file.
 PREDICTED = [
-    *("mean", "standard_deviation", "lower", "upper"),
-    *("epistemic_standard_deviation", "aleatoric_standard_deviation"),
+    *("mean", "std", "lower_90", "upper_90", "epistemic", "aleatoric"),
     "familiarity",
 ]
 

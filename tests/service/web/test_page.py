@@ -121,7 +121,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         assert len(rows) == 7
         assert rows[0]["area"] == next(csv.DictReader(io.StringIO(houses(7))))["area"]
         assert list(rows[0])[:11] == [*houses(1).splitlines()[0].split(","), *PREDICTED]
-        assert float(rows[0]["lower"]) < float(rows[0]["mean"])
+        assert float(rows[0]["lower_90"]) < float(rows[0]["mean"])
 
 
 @pytest.fixture(scope="module")

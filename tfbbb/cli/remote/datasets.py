@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
-from tfbbb.cli.remote.service import Key, Url, service, terminal_bar
+from tfbbb.cli.progress import terminal_bar
+from tfbbb.cli.remote.service import Key, Url, service
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset

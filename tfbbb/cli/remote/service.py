@@ -11,8 +11,6 @@ from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
-
     from tfbbb.client import Client
     from tfbbb.tables.notations import Notation
 
@@ -103,17 +101,6 @@ def columns_of_text(description: JsonObject) -> "tuple[list[str], Notation | Non
     if notation is not None:
         texts.append(description["target"])
     return texts, notation
-
-
-def terminal_bar(what: str, done: "ProgressColumn") -> "Progress":
-    """Returns a progress bar on stderr, which only a terminal shows."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (what, BarColumn(24), done, TimeRemainingColumn())
-    shown = console.is_terminal
-    return Progress(*columns, console=console, transient=True, disable=not shown)
 
 
 @contextmanager

@@ -1,0 +1,129 @@
+"""Predictions of the rows of a table, block by block, by a model or by a service."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from rich.progress import MofNCompleteColumn
+
+from tfbbb.cli.kept_columns import may_be_kept, with_kept_columns
+from tfbbb.cli.prediction_options import echo_note
+from tfbbb.cli.progress import terminal_bar
+from tfbbb.cli.shown_table import output_table, with_digits_for
+from tfbbb.cli.table_targets import refuse_without_targets
+from tfbbb.tables.known_targets import (
+    KnownTargets,
+    UnusableTarget,
+    describe_unusable,
+)
+from tfbbb.tables.scan import TableScan
+from tfbbb.tables.spooled_table import SpooledTable
+
+_FEW_ROWS = 2048
+# Predicts a block of rows, whole or in consecutive parts; also gets the index of the
+# first row.
+Ask = Callable[[pa.Table, int], Iterable[pa.Table]]
+# The rows of a block, and the table of their predictions.
+Predicted = tuple[pa.Table, pa.Table]
+
+
+class TargetColumn:
+    """The targets of a table, read block by block.
+
+    Args:
+        name: Name of the column.
+        read: Reads the targets of a block.
+    """
+
+    def __init__(self, name: str, read: Callable[[pa.Table], KnownTargets]) -> None:
+        self._name, self._read = name, read
+        self._unusable: dict[int, UnusableTarget] = {}
+        self._num_rows = 0
+        self._has_one = False
+
+    def read(self, block: pa.Table) -> KnownTargets:
+        """Returns the targets of the next rows."""
+        targets = self._read(block)
+        for row, target in targets.unusable.items():
+            self._unusable[self._num_rows + row] = target
+        self._num_rows += block.num_rows
+        self._has_one |= not targets.missing.all()
+        return targets
+
+    def check(self) -> None:
+        """Notes how many targets have no density, and why; one row needs a target."""
+        if not self._has_one:
+            refuse_without_targets(self._name, {}, self._num_rows)
+        end = "such a row has no log_prob"
+        for note in describe_unusable(self._name, self._unusable, self._num_rows, end):
+            echo_note(note)
+
+
+def predict_rows(scan: TableScan, ask: Ask) -> Iterator[Predicted]:
+    """Yields the rows of a table with their predictions, and shows the progress."""
+    is_short = scan.num_rows <= _FEW_ROWS
+    with terminal_bar("rows", MofNCompleteColumn(), is_short=is_short) as progress:
+        task = progress.add_task("", total=scan.num_rows)
+        first = 0
+        for batch in scan.batches():
+            block = pa.Table.from_batches([batch])
+            at = 0
+            for answers in ask(block, first):
+                yield block.slice(at, answers.num_rows), answers
+                at += answers.num_rows
+                progress.advance(task, answers.num_rows)
+            first += block.num_rows
+
+
+def write_predictions(
+    predicted: Iterable[Predicted],
+    output: Path | None,
+    used: Collection[str | None],
+    *,
+    keep: bool,
+    targets: TargetColumn | None = None,
+) -> tuple[int, int]:
+    """Writes rows with their predictions.
+
+    Returns how many of the rows have a warning, and the number of all rows.
+    The column `warnings` is written if any row has one. Rows wait in files until all of
+    them are predicted.
+    """
+    with SpooledTable() as given, SpooledTable() as answered:
+        for block, answers in predicted:
+            kept = may_be_kept(block.schema, used, keep=keep)
+            given.append(block.select(kept))
+            answered.append(with_digits_for(output, answers))
+        if targets is not None:
+            targets.check()
+        table = answered.table()
+        num_rows: int = table.num_rows
+        warned: int = num_rows - table["warnings"].null_count
+        if not warned:
+            table = table.drop_columns("warnings")
+        output_table(
+            table,
+            output,
+            lambda answers: with_kept_columns(answers, given.table(), used, keep=keep),
+            rounded=True,
+        )
+    return warned, num_rows
+
+
+def with_unusable(
+    warnings: Sequence[Sequence[str]],
+    unusable: Mapping[int, UnusableTarget],
+    rows: range,
+) -> list[list[str]]:
+    """Adds the warnings of targets without a density to those of some rows."""
+    found = [list(sentences) for sentences in warnings]
+    for row, target in unusable.items():
+        if row in rows:
+            found[row - rows.start].append(target.warning)
+    return found
+
+
+def densities(log_prob: np.ndarray | None, known: np.ndarray) -> np.ndarray:
+    """Returns log densities, NaN in rows without a target to use."""
+    return np.where(known, np.nan if log_prob is None else log_prob, np.nan)

@@ -71,12 +71,6 @@ def both_directions(layers):
     return inputs, layers.Dense(1)(hidden)
 
 
-def stacked_recurrence(layers):
-    inputs = keras.Input((5, 2))
-    hidden = layers.GRU(2, return_sequences=True)(inputs)
-    return inputs, layers.Dense(1)(layers.SimpleRNN(2, go_backwards=True)(hidden))
-
-
 def attention(layers):
     inputs = keras.Input((5, 2))
     hidden = layers.LayerNormalization()(
@@ -90,18 +84,6 @@ def operations(layers):
     hidden = layers.Lambda(lambda t: t**2, output_shape=(6,))(inputs)
     hidden = keras.ops.concatenate([hidden, keras.ops.sin(inputs)], axis=-1)
     return inputs, layers.Dense(1)(layers.Rescaling(0.5)(hidden)) * 2.0
-
-
-def einsum(layers):
-    inputs = keras.Input((5, 2))
-    hidden = layers.EinsumDense("abc,cd->abd", (5, 3), bias_axes="d")(inputs)
-    return inputs, layers.Dense(1)(layers.Flatten()(hidden))
-
-
-def large_dilated_and_grouped_kernels(layers):
-    inputs = keras.Input((6, 6, 2))
-    hidden = layers.Conv2D(4, 2, dilation_rate=2, groups=2, padding="same")(inputs)
-    return inputs, layers.Dense(1)(layers.Flatten()(hidden))
 
 
 def siamese(layers):
@@ -124,13 +106,6 @@ def posterior_of_the_last_layer(layers):
     return inputs, layers.Dense(1)(keras.layers.Dense(4, "tanh")(inputs))
 
 
-def decoder_from_the_state_of_an_encoder(layers):
-    inputs = keras.Input((5, 2))
-    _, h, c = layers.LSTM(3, return_state=True)(inputs)
-    decoded = layers.LSTM(3, return_sequences=True)(inputs, initial_state=[h, c])
-    return inputs, layers.Dense(1)(layers.Flatten()(decoded))
-
-
 @pytest.mark.parametrize(
     ("network", "x"),
     [
@@ -139,17 +114,11 @@ def decoder_from_the_state_of_an_encoder(layers):
         (residual, X),
         (steps_apart, SERIES),
         (both_directions, SERIES),
-        pytest.param(stacked_recurrence, SERIES, marks=pytest.mark.slow),
         (attention, SERIES),
         (operations, X),
-        pytest.param(einsum, SERIES, marks=pytest.mark.slow),
-        pytest.param(large_dilated_and_grouped_kernels, IMAGES, marks=pytest.mark.slow),
         (siamese, [X, X[::-1]]),
         (network_inside, X),
         (posterior_of_the_last_layer, X),
-        pytest.param(
-            decoder_from_the_state_of_an_encoder, SERIES, marks=pytest.mark.slow
-        ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -345,14 +314,18 @@ class Sparse(keras.layers.Layer):
     "options",
     [
         {},
-        {"kernel_regularizer": "l2"},
-        {"activity_regularizer": keras.regularizers.L2(0.01)},
-        {"kernel_constraint": keras.constraints.UnitNorm()},
-        {"use_bias": False},
-        {"kernel_initializer": keras.initializers.Orthogonal(seed=1)},
-        {"activation": keras.layers.LeakyReLU(0.2)},
+        {
+            "kernel_regularizer": "l2",
+            "activity_regularizer": keras.regularizers.L2(0.01),
+            "use_bias": False,
+        },
+        {
+            "kernel_constraint": keras.constraints.UnitNorm(),
+            "kernel_initializer": keras.initializers.Orthogonal(seed=1),
+            "activation": keras.layers.LeakyReLU(0.2),
+        },
     ],
-    ids=lambda options: next(iter(options), "loss of another layer"),
+    ids=["loss of another layer", "penalties", "constraint"],
 )
 def test_arguments_and_losses_of_keras_layers_act_as_there(options):
     def network(layers):

@@ -2,29 +2,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras.src import testing
 
 from tfbbb import posteriors
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.bayes.estimators import Flipout, Local, Weight
 from tfbbb.layers import DenseVariational
-
-
-class KerasContractTest(testing.TestCase):
-    def test_meets_the_contract_of_a_keras_layer(self):
-        for use_bias, rank in ((True, 2), (False, 3)):
-            shape = (3, 4, 5)[:rank]
-            self.run_layer_test(
-                DenseVariational,
-                init_kwargs={"units": 7, "use_bias": use_bias, "kl_weight": 0.1},
-                input_shape=shape,
-                expected_output_shape=(*shape[:-1], 7),
-                expected_num_trainable_weights=4 if use_bias else 2,
-                expected_num_non_trainable_weights=1,
-                expected_num_seed_generators=1,
-                expected_num_losses=1,
-                supports_masking=True,
-            )
 
 
 def built(units=3, input_dim=4, **kwargs):
@@ -263,12 +245,6 @@ def test_refuses_a_negative_or_infinite_kl_weight(kl_weight):
 def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):
     with pytest.raises(ValueError, match=f"{valid}.*Received: .*'nonsense'"):
         DenseVariational(3, **{argument: "nonsense"})
-
-
-@pytest.mark.parametrize("units", [0, 2.5, True, "3"])
-def test_units_must_be_a_positive_integer(units):
-    with pytest.raises(ValueError, match="Received: units="):
-        DenseVariational(units)
 
 
 class Correlated(posteriors.MeanFieldNormal):

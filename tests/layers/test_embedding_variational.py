@@ -2,34 +2,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras.src import testing
 
 from tfbbb import posteriors
 from tfbbb.layers import EmbeddingVariational
 
 X = np.array([[1, 5], [0, 1], [3, 3]])
-
-
-class KerasContractTest(testing.TestCase):
-    def test_meets_the_contract_of_a_keras_layer(self):
-        for mask_zero in (False, True):
-            self.run_layer_test(
-                EmbeddingVariational,
-                init_kwargs={
-                    "input_dim": 7,
-                    "output_dim": 3,
-                    "mask_zero": mask_zero,
-                    "kl_weight": 0.1,
-                },
-                input_shape=(2, 4),
-                input_dtype="int32",
-                expected_output_shape=(2, 4, 3),
-                expected_num_trainable_weights=2,
-                expected_num_non_trainable_weights=1,
-                expected_num_seed_generators=1,
-                expected_num_losses=1,
-                supports_masking=mask_zero,
-            )
 
 
 def embedding(**options):
@@ -131,25 +108,6 @@ def test_weights_given_are_the_initial_mean_of_every_member(wrap, members):
     mean = np.asarray(layer.embeddings.mean)
     np.testing.assert_array_equal(mean, matrix if members == 1 else [matrix, matrix])
     assert "weights" not in layer.get_config()
-
-
-def test_regularizer_and_constraint_act_on_the_posterior_mean():
-    layer = embedding(
-        embeddings_regularizer=keras.regularizers.L2(0.5),
-        embeddings_constraint=keras.constraints.NonNeg(),
-    )
-    mean = layer.embeddings.variables["mean"]
-    total = sum(layer._get_regularization_losses())
-    np.testing.assert_allclose(total, 0.5 * np.sum(np.square(mean)), rtol=1e-5)
-    assert mean.constraint(mean).numpy().min() == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "size"), [("input_dim", 0), ("input_dim", "3"), ("output_dim", 2.0)]
-)
-def test_dimensions_must_be_positive_integers(name, size):
-    with pytest.raises(ValueError, match=f"Received: {name}={size!r}"):
-        EmbeddingVariational(**{"input_dim": 6, "output_dim": 3, name: size})
 
 
 def test_refuses_weights_of_another_shape():

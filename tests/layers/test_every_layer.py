@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
+from keras.src import testing
 
 from tests.every_layer import (
     ALMOST_A_POINT,
@@ -41,8 +42,6 @@ FAMILIES = [
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=str)
-# Each kind of layer has two families, and each family three or four kinds.
-MIXTURES = {"first mixture": 0, "second mixture": len(FAMILIES) // 2}
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -54,15 +53,9 @@ def of_family(family):
     return {"posterior": family, "bias_posterior": family}
 
 
-def mixture(name):
-    """Returns options by which the layers have the families in turn."""
-    first = MIXTURES[name]
-    families = FAMILIES[first:] + FAMILIES[:first]
-    return {"cycle": [of_family(family) for family in families]}
-
-
 EVERY_FAMILY = [
-    *(pytest.param(mixture(name), id=name) for name in MIXTURES),
+    # Each kind of layer has one of them.
+    pytest.param({"cycle": [of_family(each) for each in FAMILIES]}, id="in turn"),
     *(
         pytest.param(of_family(family), id=str(family), marks=pytest.mark.slow)
         for family in FAMILIES
@@ -86,8 +79,38 @@ def test_every_layer_is_among_them():
     assert {kind.__name__ for kind in KINDS} == set(layers.__all__) - others
 
 
+class KerasContractTest(testing.TestCase):
+    def test_every_kind_meets_the_contract_of_a_keras_layer(self):
+        for kind, (arguments, options, shape) in KINDS.items():
+            names = inspect.signature(kind).parameters
+            given = {**dict(zip(names, arguments, strict=False)), **options}
+            shapes = [(2, *shape)]
+            if kind is layers.MultiHeadAttentionVariational:
+                shapes *= 2
+            layer = layer_of(kind)
+            layer.build(*shapes)
+            parts = sum(isinstance(x, VariationalLayer) for x in sublayers(layer))
+            self.run_layer_test(
+                kind,
+                init_kwargs={**given, "kl_weight": 0.1},
+                input_shape=shapes[0]
+                if len(shapes) == 1
+                else {"query_shape": shapes[0], "value_shape": shapes[1]},
+                input_dtype="int32" if kind is layers.EmbeddingVariational else None,
+                expected_output_shape=layer.compute_output_shape(*shapes),
+                # Mean and standard deviation of each.
+                expected_num_trainable_weights=2 * len(weights_of(layer)),
+                expected_num_non_trainable_weights=parts,
+                expected_num_seed_generators=parts,
+                expected_num_losses=parts,
+                supports_masking=keras_layer(kind)(**given).supports_masking,
+                run_training_check=False,
+            )
+
+
 @every_kind
-def test_accepts_the_arguments_of_keras(kind):
+def test_is_the_layer_of_keras_with_its_arguments(kind):
+    assert issubclass(kind, keras_layer(kind))
     # One number stands for as many as there are dimensions.
     alike = {(1, 1): 1, (1, 1, 1): 1}
     expected = {
@@ -156,15 +179,7 @@ def test_configs_restore_every_argument(kind):
     assert not [name for name in given if config[name] == usual.get(name)]
 
 
-@every_kind
-def test_supports_masks_where_the_layer_of_keras_does(kind):
-    arguments, options, _ = KINDS[kind]
-    twin = keras_layer(kind)(*arguments, **options)
-    layer = layer_of(kind)
-    assert layer.supports_masking == twin.supports_masking
-
-
-@every_kind
+@pytest.mark.parametrize("kind", [*FEW_KINDS, layers.LSTMVariational])
 @every_family
 def test_impossible_estimators_are_refused_at_construction(kind, family):
     q = posteriors.get(family)
@@ -251,17 +266,20 @@ def assert_gradients(model):
 
 
 @pytest.mark.parametrize(
-    "policy",
+    ("policy", "kinds"),
     [
-        "mixed_bfloat16",
-        "float64",
-        pytest.param("mixed_float16", marks=pytest.mark.slow),
+        ("mixed_bfloat16", tuple(KINDS)),
+        ("float64", FEW_KINDS),
+        *(
+            pytest.param(policy, tuple(KINDS), marks=pytest.mark.slow)
+            for policy in ("float64", "mixed_float16")
+        ),
     ],
 )
-def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy):
+def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy, kinds):
     keras.config.set_dtype_policy(policy)
     try:
-        model = every_layer()
+        model = every_layer(kinds=kinds)
         # To trace its one step takes longer than to run it.
         model.run_eagerly = True
         before = [variable.numpy() for variable in model.trainable_variables]
@@ -393,9 +411,18 @@ def test_members_of_all_layers_are_exported(ensemble, tmp_path):
         np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
-@pytest.mark.parametrize("members", [pytest.param(None, marks=pytest.mark.slow), 2])
-def test_checkpoints_restore_every_weight(members, tmp_path):
-    first, second = (every_layer(of_model=members) for _ in range(2))
+@pytest.mark.parametrize(
+    ("members", "kinds"),
+    [
+        (2, (*FEW_KINDS, layers.LSTMVariational)),
+        *(
+            pytest.param(members, tuple(KINDS), marks=pytest.mark.slow)
+            for members in (None, 2)
+        ),
+    ],
+)
+def test_checkpoints_restore_every_weight(members, kinds, tmp_path):
+    first, second = (every_layer(of_model=members, kinds=kinds) for _ in range(2))
     for number, weight in enumerate(first.weights):
         weight.assign(tf.fill(weight.shape, 0.1 * number + 0.05))
     path = tf.train.Checkpoint(model=first).save(tmp_path / "checkpoint")

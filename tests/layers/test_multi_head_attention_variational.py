@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras.src import testing
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
@@ -27,23 +26,6 @@ every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(0)
-
-
-class KerasContractTest(testing.TestCase):
-    def test_meets_the_contract_of_a_keras_layer(self):
-        for kwargs, number in (({}, 4), ({"use_bias": False, "dropout": 0.5}, 4)):
-            self.run_layer_test(
-                MultiHeadAttentionVariational,
-                init_kwargs={"num_heads": 2, "key_dim": 2, "kl_weight": 0.1, **kwargs},
-                input_shape={"query_shape": (2, 8, 3), "value_shape": (2, 4, 3)},
-                expected_output_shape=(2, 8, 3),
-                expected_num_trainable_weights=8 if kwargs else 16,
-                expected_num_non_trainable_weights=number,
-                expected_num_seed_generators=number + len(kwargs) // 2,
-                expected_num_losses=number,
-                supports_masking=True,
-                run_training_check=False,
-            )
 
 
 def attention(scale=0.5, **kwargs):

@@ -38,3 +38,12 @@ def test_predictions_use_the_quantized_weights_of_other_layers():
     last = model.layers[-1]
     expected = model.get_layer("plain")(X) @ last.kernel.mean + last.bias.mean
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_with_a_posterior_take_no_lora():
+    layer = DenseVariational(1)
+    layer.build((None, 4))
+    with pytest.raises(ValueError, match=r"adapters\.add.*Received: Dense"):
+        layer.enable_lora(2)
+    with pytest.raises(TypeError, match=r"no argument 'lora_rank'.*lora_rank=2"):
+        DenseVariational(1, lora_rank=2)

@@ -5,6 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+# The sections that may follow the arguments.
+_AFTER_ARGUMENTS = (
+    r"\n(?=(?:Call arguments|Input shape|Output shape|Returns|Raises):\n)"
+)
 Described = TypeVar("Described", bound=Callable[..., Any])
 
 
@@ -57,7 +61,7 @@ def document_arguments(described: Any, known: Mapping[str, str]) -> None:
         before, _, rest = docstring.partition("\nArgs:\n")
         _, *after = re.split(r"\n+(?=\S)", rest, maxsplit=1)
     else:
-        before, *after = re.split(r"\n(?=(?:Returns|Raises):\n)", docstring, maxsplit=1)
+        before, *after = re.split(_AFTER_ARGUMENTS, docstring, maxsplit=1)
     described.__doc__ = "\n\n".join([before.rstrip() + "\n" + section, *after])
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfbbb.base.lazy import keras, np, tf
-from tfbbb.base.types import Distribution, Options, Structure, Tensor
+from tfbbb.base.types import Distribution, Options, Shape, Structure, Tensor
 
 # Private methods of a library that a subclass in `tfbbb` overrides, or calls on itself:
 # no function can take their place. `DistributionTensor._value` is another such name, by
@@ -258,6 +258,23 @@ def untrack_variables(layer: keras.Layer, variables: Iterable[keras.Variable]) -
         layer._untrack_variable(variable)
 
 
+def replace_cell(layer: keras.layers.RNN, cell: object) -> None:
+    """Gives a recurrent layer a cell without weights in place of that of Keras."""
+    layer._tracker.untrack(layer.cell)
+    del layer.cell
+    layer.cell = cell
+
+
+def build_weights(
+    layer: keras.Layer, input_shape: Shape, add_weight: Callable[..., Any]
+) -> None:
+    """Builds a layer with weights that another layer adds."""
+    layer.add_weight = add_weight
+    # Without the scope of the layer's name, which Keras enters around `layer.build`.
+    type(layer).build(layer, input_shape)
+    del layer.add_weight
+
+
 @contextlib.contextmanager
 def unlocked(layer: keras.Layer) -> Iterator[None]:
     """Allows a layer that is built to get variables within a `with` block."""
@@ -393,30 +410,14 @@ def wrap_until_built(
 # `keras.layers.MultiHeadAttention`.
 
 
-def attention_options(layer: keras.layers.MultiHeadAttention) -> Options:
-    """Returns the options that have no public name."""
-    return {
-        "use_gate": layer._use_gate,
-        "output_shape": layer._output_shape,
-        "flash_attention": layer._flash_attention,
-    }
+def flash_attention(layer: keras.layers.MultiHeadAttention) -> bool | None:
+    """Returns whether an attention layer uses flash attention; None where it can."""
+    return layer._flash_attention
 
 
 def options_of_projections(layer: keras.layers.MultiHeadAttention) -> Options:
     """Returns what the projections have in common: initializers, penalties, dtype."""
     return layer._get_common_kwargs_for_sublayer()
-
-
-def set_projection(
-    layer: keras.layers.MultiHeadAttention, name: str, projection: keras.Layer
-) -> None:
-    """Gives an attention layer a layer that it calls."""
-    setattr(layer, f"_{name}_dense", projection)
-
-
-def build_attention(layer: keras.layers.MultiHeadAttention, rank: int) -> None:
-    """Prepares the product of queries and keys."""
-    layer._build_attention(rank)
 
 
 def gate_projection(

@@ -150,8 +150,13 @@ def _are_probabilities(values: Any) -> bool:
 
 
 def _with_activation(operation: Any) -> Any:
-    """Returns the layer that holds the last activation, also within a wrapper."""
+    """Returns the layer that holds the last activation, also within a wrapper.
+
+    The activation of a recurrent layer is not the last: later steps use its results.
+    """
     for layer in (operation, getattr(operation, "layer", None)):
+        if isinstance(layer, keras.layers.RNN):
+            return None
         if callable(getattr(layer, "activation", None)):
             return layer
     return None
@@ -164,7 +169,7 @@ def _kind(operation: Any) -> str | None:
         keras.activations.sigmoid: "sigmoid",
     }
     activation: Callable[..., Any] | None = getattr(operation, "activation", None)
-    if activation in known:
+    if activation in known and not isinstance(operation, keras.layers.RNN):
         return known[activation]
     name = type(operation).__name__.lower()
     return name if name in known.values() else None

@@ -1,74 +1,16 @@
 """Convolutions in one, two and three dimensions."""
 
-import math
-from typing import Unpack
-
 import keras
 import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import Activation, Config, Tensor
-from tfbbb.layers.convolution import Convolution, Size, channels_apart
-from tfbbb.layers.linear_variational import KernelOptions
+from tfbbb.base.types import Tensor
+from tfbbb.layers.convolution import Convolution, channels_apart
 
 
 class ConvVariational(Convolution):
-    """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`.
-
-    Args:
-        filters: Number of output channels.
-        groups: Number of groups of channels that are convolved separately.
-    """
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Size,
-        strides: Size = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Size = 1,
-        groups: int = 1,
-        activation: Activation = None,
-        use_bias: bool = True,
-        **options: Unpack[KernelOptions],
-    ):
-        super().__init__(
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            **options,
-        )
-        self.filters = positive_integer("filters", filters)
-        self.groups = positive_integer("groups", groups)
-        if filters % groups:
-            raise ValueError(
-                "`filters` must be divisible by `groups`. "
-                f"Received: filters={filters}, groups={groups}"
-            )
-        self.check_strides_or_dilation()
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        channels = self.channels_of(input_shape)
-        if channels % self.groups:
-            raise ValueError(
-                "The number of input channels must be divisible by `groups`. "
-                f"Received: {channels} channels in input_shape={tuple(input_shape)}, "
-                f"groups={self.groups}"
-            )
-        per_group = channels // self.groups
-        self.build_convolution(
-            input_shape,
-            kernel_shape=(*self.kernel_size, per_group, self.filters),
-            bias_size=self.filters,
-            fan_in=math.prod(self.kernel_size) * per_group,
-        )
+    """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`."""
 
     def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return ops.conv(
@@ -167,24 +109,9 @@ class ConvVariational(Convolution):
         paddings[axis] = (self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)
         return paddings
 
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        channels = self.channels_of(input_shape)
-        # Keras has no groups here; they do not affect the shape.
-        kernel = keras.KerasTensor((*self.kernel_size, channels, self.filters))
-        return self.convolve(keras.KerasTensor(input_shape), kernel).shape
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "groups": self.groups,
-        }
-
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class Conv1DVariational(ConvVariational):
+class Conv1DVariational(ConvVariational, keras.layers.Conv1D):
     """A convolution over the steps of a sequence whose weights have a posterior.
 
     `output = activation(conv1d(input, kernel) + bias)`, `kernel, bias ~ q`
@@ -213,12 +140,9 @@ class Conv1DVariational(ConvVariational):
         ValueError: As for `Conv2DVariational`.
     """
 
-    rank = 1
-    paddings = ("valid", "same", "causal")
-
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class Conv2DVariational(ConvVariational):
+class Conv2DVariational(ConvVariational, keras.layers.Conv2D):
     """A convolution over height and width whose kernel and bias have a posterior.
 
     `output = activation(conv2d(input, kernel) + bias)`, `kernel, bias ~ q`
@@ -243,9 +167,6 @@ class Conv2DVariational(ConvVariational):
     >>> model(np.ones((2, 8, 8, 1))).shape
     TensorShape([2, 1])
 
-    Args:
-        filters: Number of output channels.
-
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with
         `data_format="channels_first"`.
@@ -260,11 +181,9 @@ class Conv2DVariational(ConvVariational):
             combined with dilation, or as for `DenseVariational`.
     """
 
-    rank = 2
-
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class Conv3DVariational(ConvVariational):
+class Conv3DVariational(ConvVariational, keras.layers.Conv3D):
     """A convolution over volumes whose kernel and bias have a posterior.
 
     `output = activation(conv3d(input, kernel) + bias)`, `kernel, bias ~ q`
@@ -278,9 +197,6 @@ class Conv3DVariational(ConvVariational):
     >>> layer(np.ones((2, 3, 5, 5, 1))).shape
     TensorShape([2, 3, 4, 4, 4])
 
-    Args:
-        filters: Number of output channels.
-
     Input shape:
         [batch, depth, height, width, channels], or [batch, channels, depth, height,
         width] with `data_format="channels_first"`.
@@ -292,5 +208,3 @@ class Conv3DVariational(ConvVariational):
     Raises:
         ValueError: As for `Conv2DVariational`.
     """
-
-    rank = 3

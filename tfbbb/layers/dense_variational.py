@@ -1,18 +1,15 @@
 """The fully connected layer."""
 
-from typing import Unpack
-
 import keras
 
-from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import Activation, Config, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators import Estimator
 from tfbbb.bayes.estimators.drawn_kernel import matmul
-from tfbbb.layers.linear_variational import KernelOptions, LinearVariationalLayer
+from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class DenseVariational(LinearVariationalLayer):
+class DenseVariational(LinearVariationalLayer, keras.layers.Dense):
     """A densely connected layer whose kernel and bias have a posterior distribution.
 
     `output = activation(input @ kernel + bias)`, `kernel, bias ~ q`
@@ -75,32 +72,6 @@ class DenseVariational(LinearVariationalLayer):
             cannot train the posterior, or `kl_weight` is negative or not finite.
     """
 
-    def __init__(
-        self,
-        units: int,
-        activation: Activation = None,
-        use_bias: bool = True,
-        **options: Unpack[KernelOptions],
-    ):
-        super().__init__(activation=activation, use_bias=use_bias, **options)
-        self.units = positive_integer("units", units)
-        self.input_spec = keras.layers.InputSpec(min_ndim=2)
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        input_dim = input_shape[-1]
-        if input_dim is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        self.add_kernel_and_bias(
-            input_rank=len(input_shape),
-            kernel_shape=(input_dim, self.units),
-            bias_shape=(self.units,),
-            fan_in=input_dim,
-        )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: input_dim})
-
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return matmul(inputs, kernel)
 
@@ -109,11 +80,3 @@ class DenseVariational(LinearVariationalLayer):
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return input_rank == 2 and calls == 1
-
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        return (*input_shape[:-1], self.units)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "units": self.units}

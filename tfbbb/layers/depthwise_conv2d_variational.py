@@ -1,28 +1,18 @@
 """The depthwise convolution, which filters each channel separately."""
 
 import math
-from typing import Unpack
 
 import keras
 import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
-from tfbbb.layers.convolution import Convolution, Size, channels_apart
-from tfbbb.layers.linear_variational import LinearOptions
+from tfbbb.base.types import Tensor
+from tfbbb.layers.convolution import Convolution, channels_apart
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class DepthwiseConv2DVariational(Convolution):
+class DepthwiseConv2DVariational(Convolution, keras.layers.DepthwiseConv2D):
     """A convolution of each channel by its own kernels, which have a posterior.
 
     `output[..., c * depth_multiplier + m] = activation(conv2d(input[..., c],
@@ -62,47 +52,8 @@ class DepthwiseConv2DVariational(Convolution):
             or as for `DenseVariational`.
     """
 
-    rank = 2
-
-    def __init__(
-        self,
-        kernel_size: Size,
-        strides: Size = (1, 1),
-        padding: str = "valid",
-        depth_multiplier: int = 1,
-        data_format: str | None = None,
-        dilation_rate: Size = (1, 1),
-        activation: Activation = None,
-        use_bias: bool = True,
-        *,
-        depthwise_initializer: Initializer = "glorot_uniform",
-        depthwise_regularizer: Regularizer = None,
-        depthwise_constraint: Constraint = None,
-        **options: Unpack[LinearOptions],
-    ):
-        super().__init__(
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=depthwise_initializer,
-            kernel_regularizer=depthwise_regularizer,
-            kernel_constraint=depthwise_constraint,
-            **options,
-        )
-        self.depth_multiplier = positive_integer("depth_multiplier", depth_multiplier)
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        channels = self.channels_of(input_shape)
-        self.build_convolution(
-            input_shape,
-            kernel_shape=(*self.kernel_size, channels, self.depth_multiplier),
-            bias_size=channels * self.depth_multiplier,
-            fan_in=math.prod(self.kernel_size),
-        )
+    def fan_in(self, kernel_shape: tuple[int, ...]) -> int:
+        return math.prod(self.kernel_size)
 
     def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return ops.depthwise_conv(
@@ -144,20 +95,6 @@ class DepthwiseConv2DVariational(Convolution):
             channels=kernels.shape[3] * self.depth_multiplier,
             channel_axis=self.channel_axis,
         )
-
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        channels = self.channels_of(input_shape)
-        shape = (*self.kernel_size, channels, self.depth_multiplier)
-        inputs, kernel = keras.KerasTensor(input_shape), keras.KerasTensor(shape)
-        return self.convolve(inputs, kernel).shape
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        for part in ("initializer", "regularizer", "constraint"):
-            config[f"depthwise_{part}"] = config.pop(f"kernel_{part}")
-        return {**config, "depth_multiplier": self.depth_multiplier}
 
 
 def _merged_axes(tensor: Tensor, order: tuple[int, ...], axis: int) -> tf.Tensor:

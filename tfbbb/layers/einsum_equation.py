@@ -67,23 +67,22 @@ class EinsumEquation:
                 "The first axis of input and output must be the rows, which the kernel "
                 f"must not have. Received: equation={equation!r}"
             )
-        for letter in self.kernel:
-            if letter not in self.input + self.output:
-                raise ValueError(
-                    f"The axis '{letter}' of the kernel is neither one of the input "
-                    f"nor one of the output. Received: equation={equation!r}"
-                )
-        for letter in self.output:
-            if letter not in self.input + self.kernel:
-                raise ValueError(
-                    f"The axis '{letter}' of the output is neither one of the input "
-                    f"nor one of the kernel. Received: equation={equation!r}"
-                )
 
     @property
-    def row(self) -> str:
-        """The letter of the rows."""
-        return self.input[0]
+    def named(self) -> str:
+        """The axes of the output other than the rows and those of an ellipsis."""
+        right = len(self.output) - self.elided_right
+        return self.output[max(1, self.elided_left) : right]
+
+    def check_bias(self, bias_axes: str | None) -> None:
+        """Raises ValueError if a bias has other axes than the named ones."""
+        if bias_axes is not None and not (
+            bias_axes and set(bias_axes) <= set(self.named)
+        ):
+            raise ValueError(
+                f"`bias_axes` must be among the letters '{self.named}' of the output. "
+                f"Received: bias_axes={bias_axes!r}"
+            )
 
     @property
     def summed(self) -> str:
@@ -104,14 +103,12 @@ class EinsumEquation:
     def sizes(self, input_shape: Shape, given: Shape) -> dict[str, int | None]:
         """Returns the size of each axis by its letter."""
         sizes: dict[str, int | None] = dict(zip(self.input, input_shape, strict=True))
-        right = len(self.output) - self.elided_right
-        named = self.output[max(1, self.elided_left) : right]
-        if len(named) != len(given):
+        if len(self.named) != len(given):
             raise ValueError(
-                f"`output_shape` must have a size for each of the axes '{named}'. "
+                f"`output_shape` must have a size for each of the axes '{self.named}'. "
                 f"Received: output_shape={given}"
             )
-        for letter, size in zip(named, given, strict=True):
+        for letter, size in zip(self.named, given, strict=True):
             known = sizes.get(letter)
             if size is not None and known is not None and size != known:
                 raise ValueError(
@@ -121,16 +118,6 @@ class EinsumEquation:
                 )
             sizes[letter] = known if size is None else size
         return sizes
-
-    def bias_shape(
-        self, bias_axes: str, sizes: dict[str, int | None]
-    ) -> tuple[int | None, ...]:
-        """Returns a shape that broadcasts against the outputs along `bias_axes`."""
-        first = min(map(self.output.index, bias_axes))
-        return tuple(
-            sizes[letter] if letter in bias_axes else 1
-            for letter in self.output[first:]
-        )
 
     def uses_weights_once(self, bias_axes: str | None) -> bool:
         """Whether each weight uses one input and adds to one output of each row."""

@@ -1,20 +1,19 @@
 """The embedding layer."""
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import Config, Constraint, Initializer, Regularizer, Tensor
+from tfbbb.base.types import Constraint, Initializer, Regularizer, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class EmbeddingVariational(LinearVariationalLayer):
+class EmbeddingVariational(LinearVariationalLayer, keras.layers.Embedding):
     """A table of vectors with a posterior, from which indices pick.
 
     `output[..., :] = embeddings[input[...], :]`, `embeddings ~ q`
@@ -59,6 +58,12 @@ class EmbeddingVariational(LinearVariationalLayer):
             or as for `DenseVariational`.
     """
 
+    posterior_weights: ClassVar = {"embeddings": "kernel"}
+    embeddings_initializer: Initializer
+    activation = staticmethod(keras.activations.linear)
+    use_bias = False
+    bias = None
+
     def __init__(
         self,
         input_dim: int,
@@ -71,18 +76,14 @@ class EmbeddingVariational(LinearVariationalLayer):
         **options: Unpack[VariationalOptions],
     ):
         super().__init__(
-            use_bias=False,
-            kernel_initializer=embeddings_initializer,
-            kernel_regularizer=embeddings_regularizer,
-            kernel_constraint=embeddings_constraint,
+            input_dim,
+            output_dim,
+            embeddings_initializer,
+            embeddings_regularizer,
+            embeddings_constraint,
+            mask_zero,
             **options,
         )
-        self.input_dim = positive_integer("input_dim", input_dim)
-        self.output_dim = positive_integer("output_dim", output_dim)
-        self.mask_zero = mask_zero
-        self.supports_masking = mask_zero
-        # Half precision cannot represent large indices.
-        self.autocast = False
         self._initial_mean = self._validate_weights(weights)
 
     def _validate_weights(self, weights: Any) -> Any:
@@ -99,24 +100,20 @@ class EmbeddingVariational(LinearVariationalLayer):
         return matrix
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        self.input_rank = len(input_shape)
-        self.kernel = self.add_variational_weight(
-            "kernel",
-            (self.input_dim, self.output_dim),
-            fan_in=1,
-            initializer=self.kernel_initializer
-            if self._initial_mean is None
-            else keras.initializers.Constant(self._initial_mean),
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        self.bias = None
-        self.add_kl_weight()
+        given = self.embeddings_initializer
+        if self._initial_mean is not None:
+            initial = keras.initializers.Constant(self._initial_mean)
+            self.embeddings_initializer = initial
+        super().build(input_shape)
+        self.embeddings_initializer = given
 
     @property
-    def embeddings(self) -> VariationalWeight:
-        """The table, [input_dim, output_dim]."""
-        return self.kernel
+    def kernel(self) -> VariationalWeight:
+        """The table, [input_dim, output_dim]; `embeddings` is the same."""
+        return self.embeddings
+
+    def fan_in(self, kernel_shape: tuple[int, ...]) -> int:
+        return 1
 
     def cast_inputs(self, inputs: Tensor) -> Tensor:
         if keras.backend.standardize_dtype(inputs.dtype) in ("int32", "int64"):
@@ -142,23 +139,5 @@ class EmbeddingVariational(LinearVariationalLayer):
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return input_rank == 1 and calls == 1
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Any:
-        return ops.not_equal(inputs, 0) if self.mask_zero else None
-
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        return (*input_shape, self.output_dim)
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        for part in ("initializer", "regularizer", "constraint"):
-            config[f"embeddings_{part}"] = config.pop(f"kernel_{part}")
-            del config[f"bias_{part}"]
-        del config["activation"], config["use_bias"]
-        return {
-            **config,
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            "mask_zero": self.mask_zero,
-        }
+    # That of Keras' layer takes the inputs alone.
+    compute_output_spec = keras.Layer.compute_output_spec

@@ -1,20 +1,16 @@
 """The gated recurrent unit (GRU) layer."""
 
 from collections.abc import Callable, Sequence
-from typing import Unpack
 
 import keras
 from keras import ops
 
-from tfbbb.base.types import Activation, Config, Tensor
-from tfbbb.layers.recurrent_variational import (
-    RecurrentOptions,
-    RecurrentVariationalLayer,
-)
+from tfbbb.base.types import Tensor
+from tfbbb.layers.recurrent_variational import RecurrentVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class GRUVariational(RecurrentVariationalLayer):
+class GRUVariational(RecurrentVariationalLayer, keras.layers.GRU):
     """A layer of gated recurrent units whose weights have a posterior distribution.
 
     `z = sigmoid(x_t @ K_z + h_{t-1} @ R_z)`
@@ -61,24 +57,6 @@ class GRUVariational(RecurrentVariationalLayer):
     """
 
     num_gates = 3
-
-    def __init__(
-        self,
-        units: int,
-        activation: Activation = "tanh",
-        recurrent_activation: Activation = "sigmoid",
-        use_bias: bool = True,
-        *,
-        reset_after: bool = True,
-        **options: Unpack[RecurrentOptions],
-    ):
-        super().__init__(units, activation=activation, use_bias=use_bias, **options)
-        self.set_objects(recurrent_activation=recurrent_activation)
-        self.reset_after = reset_after
-
-    @property
-    def bias_shape(self) -> tuple[int, ...]:
-        return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
 
     @property
     def recurrent_parts(self) -> Sequence[tuple[int, int]]:
@@ -143,9 +121,3 @@ class GRUVariational(RecurrentVariationalLayer):
     ) -> tuple[Tensor, list[Tensor]]:
         h = candidate + z * (h - candidate)
         return h, [h]
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "reset_after": self.reset_after,
-        }

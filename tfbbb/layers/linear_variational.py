@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import ClassVar
 
 from keras import ops
 
 from tfbbb.base.call_context import current_call
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
-from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers.variational import VariationalLayer, VariationalOptions
-
-
-class LinearOptions(VariationalOptions, total=False):
-    """The options of layers that are linear in one kernel, beside the kernel's own."""
-
-    bias_initializer: Initializer
-    bias_regularizer: Regularizer
-    activity_regularizer: Regularizer
-    bias_constraint: Constraint
-
-
-class KernelOptions(LinearOptions, total=False):
-    """The options of layers that are linear in one kernel."""
-
-    kernel_initializer: Initializer
-    kernel_regularizer: Regularizer
-    kernel_constraint: Constraint
+from tfbbb.base.types import Tensor
+from tfbbb.layers.variational import VariationalLayer
 
 
 class LinearVariationalLayer(VariationalLayer):
     """Base of the layers that compute `activation(linear(inputs, kernel) + bias)`.
 
-    A subclass defines the linear map (`linear`) and creates its weights in `build` by
-    `add_kernel_and_bias`; this class does the rest. Further arguments are those of
-    `VariationalLayer`.
+    A subclass derives from a layer of Keras as well, which has the arguments, creates
+    the weights and knows the shapes; it defines the linear map for any kernel, or for
+    one kernel of each of several groups of rows (`linear`). Further arguments are those
+    of `VariationalLayer`.
 
     Args:
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
         kernel_initializer: Keras initializer of the kernel's posterior mean.
         bias_initializer: Keras initializer of the bias' posterior mean.
         kernel_regularizer: Keras regularizer of the kernel's posterior mean.
@@ -56,63 +29,11 @@ class LinearVariationalLayer(VariationalLayer):
         bias_constraint: Keras constraint on the bias' posterior mean.
     """
 
-    kernel_initializer: Callable[..., Tensor]
+    posterior_weights: ClassVar = {"kernel": "kernel", "bias": "bias"}
 
-    def __init__(
-        self,
-        *,
-        activation: Activation = None,
-        use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Any,
-    ):
-        self.use_bias = use_bias
-        super().__init__(**options)
-        self.set_objects(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
-        self.check_penalties(self.members)
-
-    def add_kernel_and_bias(
-        self,
-        *,
-        input_rank: int,
-        kernel_shape: tuple[int, ...],
-        bias_shape: tuple[int, ...],
-        fan_in: int,
-    ) -> None:
-        """Creates `kernel`, `bias` and the weight of the KL divergence."""
-        self.input_rank = input_rank
-        self.kernel = self.add_variational_weight(
-            "kernel",
-            kernel_shape,
-            fan_in=fan_in,
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        self.bias: VariationalWeight | None = None
-        if self.use_bias:
-            self.bias = self.add_variational_weight(
-                "bias",
-                bias_shape,
-                fan_in=1,
-                initializer=self.bias_initializer,
-                is_bias=True,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        self.input_rank = len(input_shape)
+        super().build(input_shape)
         self.add_kl_weight()
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
@@ -139,7 +60,6 @@ class LinearVariationalLayer(VariationalLayer):
             bias: A bias, or [groups, *bias_shape].
             output_rank: Rank of the outputs: [n, ...], or [groups, n, ...].
         """
-        assert self.bias is not None
         if len(bias.shape) == len(self.bias.shape):
             return bias
         # A group has one bias for all of its rows and positions.
@@ -175,9 +95,3 @@ class LinearVariationalLayer(VariationalLayer):
             outputs, draws = self.estimator(self, inputs)
             self.count_kl(draws, training)
         return self.activation(outputs)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "use_bias": self.use_bias,
-        }

@@ -1,19 +1,14 @@
 """The long short-term memory (LSTM) layer."""
 
-from typing import Unpack
-
 import keras
 from keras import ops
 
-from tfbbb.base.types import Activation, Config, DType, Initializer, Shape, Tensor
-from tfbbb.layers.recurrent_variational import (
-    RecurrentOptions,
-    RecurrentVariationalLayer,
-)
+from tfbbb.base.types import Tensor
+from tfbbb.layers.recurrent_variational import RecurrentVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class LSTMVariational(RecurrentVariationalLayer):
+class LSTMVariational(RecurrentVariationalLayer, keras.layers.LSTM):
     """A layer of long short-term memory whose weights have a posterior distribution.
 
     `i, f, g, o = split(x_t @ kernel + h_{t-1} @ recurrent_kernel + bias)`
@@ -55,26 +50,6 @@ class LSTMVariational(RecurrentVariationalLayer):
     """
 
     num_gates = 4
-    num_states = 2
-
-    def __init__(
-        self,
-        units: int,
-        activation: Activation = "tanh",
-        recurrent_activation: Activation = "sigmoid",
-        use_bias: bool = True,
-        *,
-        unit_forget_bias: bool = True,
-        **options: Unpack[RecurrentOptions],
-    ):
-        super().__init__(units, activation=activation, use_bias=use_bias, **options)
-        self.set_objects(recurrent_activation=recurrent_activation)
-        self.unit_forget_bias = unit_forget_bias
-
-    def initializer_of_bias(self) -> Initializer:
-        if self.unit_forget_bias:
-            return _UnitForgetBias(self.bias_initializer)
-        return self.bias_initializer
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
@@ -86,31 +61,3 @@ class LSTMVariational(RecurrentVariationalLayer):
         )
         h = self.recurrent_activation(o) * self.activation(c)
         return h, [h, c]
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "unit_forget_bias": self.unit_forget_bias,
-        }
-
-
-class _UnitForgetBias(keras.initializers.Initializer):
-    """Ones for the forget gate, values of another initializer for the other gates.
-
-    It has the other initializer's seed, so that members of an ensemble start apart.
-    """
-
-    def __init__(self, initializer: Initializer, seed: int | None = None):
-        self.initializer = keras.initializers.get(initializer)
-        self.seed = getattr(self.initializer, "seed", None)
-        if seed is not None:
-            config = {**self.initializer.get_config(), "seed": seed}
-            self.initializer = type(self.initializer)(**config)
-            self.seed = seed
-
-    def __call__(self, shape: Shape, dtype: DType = None) -> Tensor:
-        i, f, g, o = ops.split(self.initializer(shape, dtype=dtype), 4, axis=-1)
-        return ops.concatenate([i, ops.ones_like(f), g, o], axis=-1)
-
-    def get_config(self) -> Config:
-        return {"initializer": self.initializer, "seed": self.seed}

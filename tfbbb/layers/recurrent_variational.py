@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -12,51 +12,23 @@ from keras import ops, tree
 
 from tfbbb.base.batch_layout import merge_leading, split_leading
 from tfbbb.base.call_context import RecurrentStep, call_with, current_call
-from tfbbb.base.numbers import is_finite_number, positive_integer
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Shape,
-    Structure,
-    Tensor,
-)
+from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.private_apis import build_weights, replace_cell
+from tfbbb.base.types import Shape, Structure, Tensor
 from tfbbb.bayes.estimators import Estimator, Local
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
 from tfbbb.bayes.estimators.weight import grouped_kernels
-from tfbbb.layers.variational import VariationalLayer, VariationalOptions
+from tfbbb.layers.variational import VariationalLayer
 
 # A loop takes as long as a small step, and its graph is smaller.
 _FEW_STEPS = 32
 
 
-class RecurrentOptions(VariationalOptions, total=False):
-    """The options that recurrent layers share: see `RecurrentVariationalLayer`."""
-
-    kernel_initializer: Initializer
-    recurrent_initializer: Initializer
-    bias_initializer: Initializer
-    kernel_regularizer: Regularizer
-    recurrent_regularizer: Regularizer
-    bias_regularizer: Regularizer
-    activity_regularizer: Regularizer
-    kernel_constraint: Constraint
-    recurrent_constraint: Constraint
-    bias_constraint: Constraint
-    dropout: float
-    recurrent_dropout: float
-    return_sequences: bool
-    return_state: bool
-    go_backwards: bool
-    stateful: bool
-    unroll: bool
-    zero_output_for_mask: bool
-
-
-class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
+class RecurrentVariationalLayer(VariationalLayer):
     """Base of the layers that run `step` over a sequence with one draw of the weights.
+
+    A subclass derives from a recurrent layer of Keras as well, whose cell has the
+    arguments and creates the weights.
 
     All time steps of a sequence use the same weights, which are drawn once per call,
     before the loop (Fortunato et al. 2017). With `flipout` every sequence has its own
@@ -71,33 +43,20 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     weights for all rows.
 
     Args:
-        units: Number of outputs, a positive integer.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
         kernel_initializer: Keras initializer of the input kernel's posterior mean.
         recurrent_initializer: Keras initializer of the recurrent kernel's mean.
         bias_initializer: Keras initializer of the bias' posterior mean.
         kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
         recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
         bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
         kernel_constraint: Keras constraint on the input kernel's posterior mean.
         recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
         bias_constraint: Keras constraint on the bias' posterior mean.
-        dropout: Fraction of the inputs to drop in training, at least 0, less than 1.
-        recurrent_dropout: Fraction of the state to drop in training, for its product
-            with the recurrent kernel.
-        return_sequences: Whether to return the outputs of all steps.
-        return_state: Whether to return the last state too.
-        go_backwards: Whether to begin at the end of the sequences.
         stateful: Whether a batch begins with the last state of the previous batch.
             Such a layer has no posterior predictive.
-        unroll: Whether to unroll the loop.
-        zero_output_for_mask: Whether masked steps give zeros instead of the output
-            before them.
         posterior: q of the two kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`. The default
-            is `Normal(scale=0.5)`.
+        prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`; by default
+            `Normal(scale=0.5)`.
         bias_posterior: q of the bias.
         estimator: How noise reaches the output: `"weight"` draws weights once per step
             of training, `"flipout"` weights for each sequence by random signs,
@@ -105,49 +64,19 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             where the posterior is symmetric and factorises, else `"weight"`.
     """
 
+    posterior_weights: ClassVar = {
+        "kernel": "kernel",
+        "recurrent_kernel": "recurrent_kernel",
+        "bias": "bias",
+    }
     num_gates = 1
-    num_states = 1
 
-    def __init__(
-        self,
-        units: int,
-        *,
-        activation: Activation = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        recurrent_initializer: Initializer = "orthogonal",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        recurrent_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        recurrent_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        **options: Any,
-    ):
-        self.use_bias = use_bias
-        cell = _Cell(positive_integer("units", units), self.num_states)
-        super().__init__(cell=cell, **options)
-        cell.compute_dtype = self.compute_dtype
-        self.units = units
-        self.set_objects(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
-        self.dropout = _validate_rate("dropout", dropout)
-        self.recurrent_dropout = _validate_rate("recurrent_dropout", recurrent_dropout)
-        self.check_penalties(self.members)
-        self.input_spec = keras.layers.InputSpec(ndim=3)
+    def __init__(self, *arguments: Any, **options: Any):
+        for name in ("dropout", "recurrent_dropout"):
+            _validate_rate(name, options.get(name, 0.0))
+        super().__init__(*arguments, **options)
+        self.use_cudnn = False
+        replace_cell(self, _Cell(self.cell))
 
     def can_use(self, estimator: Estimator) -> bool:
         return super().can_use(estimator) and not isinstance(estimator, Local)
@@ -155,52 +84,13 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Shape = None
     ) -> None:
-        input_dim = sequences_shape[-1]
-        if input_dim is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: sequences_shape={sequences_shape}"
-            )
-        gates = self.num_gates * self.units
-        self.kernel = self.add_variational_weight(
-            "kernel",
-            (input_dim, gates),
-            fan_in=input_dim,
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        self.recurrent_kernel = self.add_variational_weight(
-            "recurrent_kernel",
-            (self.units, gates),
-            fan_in=self.units,
-            initializer=self.recurrent_initializer,
-            regularizer=self.recurrent_regularizer,
-            constraint=self.recurrent_constraint,
-        )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_variational_weight(
-                "bias",
-                self.bias_shape,
-                fan_in=1,
-                initializer=self.initializer_of_bias(),
-                is_bias=True,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        cell = self.cell.of_keras
+        build_weights(cell, (None, sequences_shape[-1]), self.add_weight)
+        self.kernel, self.recurrent_kernel = cell.kernel, cell.recurrent_kernel
+        self.bias = cell.bias
         self.add_kl_weight()
-        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: input_dim})
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         super().build(sequences_shape, initial_state_shape)
-
-    @property
-    def bias_shape(self) -> tuple[int, ...]:
-        """Shape of the bias, of the inputs' product alone or of both products."""
-        return (self.num_gates * self.units,)
-
-    def initializer_of_bias(self) -> Initializer:
-        """Returns the initializer of the whole bias."""
-        return self.bias_initializer
 
     @property
     def recurrent_parts(self) -> Sequence[tuple[int, int]]:
@@ -382,7 +272,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         if self.bias is None:
             return []
         # A bias is the row of a kernel whose input is the constant 1.
-        number = 1 if len(self.bias_shape) == 1 else self.bias_shape[0]
+        number = 1 if len(self.bias.shape) == 1 else self.bias.shape[0]
         constants = tf.eye(number, dtype=self.compute_dtype)
         return [
             kernels["bias"].product(tf.tile(constants[i : i + 1], [rows, 1]))
@@ -441,33 +331,20 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         bias = biases[1][:, first:last]
         return lambda state: product(state) + bias
 
-    def get_config(self) -> Config:
-        config = super().get_config()
-        del config["cell"]
-        return {
-            **config,
-            "units": self.units,
-            "use_bias": self.use_bias,
-            "activity_regularizer": keras.regularizers.serialize(
-                self.activity_regularizer
-            ),
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        return cls(**config)
-
 
 class _Cell:
-    """The cell of `keras.layers.RNN`, which runs the steps of one call."""
+    """The cell of a layer of Keras, with the steps of the current call for its own.
 
-    compute_dtype: str
+    It is not a layer of Keras, so that it has no weights.
+    """
 
-    def __init__(self, units: int, num_states: int):
-        self.state_size = [units] * num_states
-        self.output_size = units
+    def __init__(self, of_keras: keras.Layer):
+        self.of_keras = of_keras
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # `copy` asks before there is an attribute.
+            raise AttributeError(name)
+        return getattr(self.of_keras, name)
 
     def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         step = current_call().recurrent_step
@@ -475,9 +352,6 @@ class _Cell:
         return step(inputs, states)
 
     __call__ = call
-
-    def get_config(self) -> Config:
-        return {}
 
 
 class _SampleFold:
@@ -503,9 +377,8 @@ def _folded(step: RecurrentStep, fold: _SampleFold) -> RecurrentStep:
     return folded
 
 
-def _validate_rate(name: str, rate: float) -> float:
+def _validate_rate(name: str, rate: float) -> None:
     if not is_finite_number(rate) or not 0 <= rate < 1:
         raise ValueError(
             f"`{name}` must be at least 0 and less than 1. Received: {name}={rate!r}"
         )
-    return rate

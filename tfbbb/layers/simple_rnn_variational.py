@@ -1,18 +1,15 @@
 """The fully connected recurrent layer."""
 
-from typing import Unpack
+from typing import Any
 
 import keras
 
-from tfbbb.base.types import Activation, Tensor
-from tfbbb.layers.recurrent_variational import (
-    RecurrentOptions,
-    RecurrentVariationalLayer,
-)
+from tfbbb.base.types import Regularizer, Tensor
+from tfbbb.layers.recurrent_variational import RecurrentVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class SimpleRNNVariational(RecurrentVariationalLayer):
+class SimpleRNNVariational(RecurrentVariationalLayer, keras.layers.SimpleRNN):
     """A fully connected recurrent layer whose weights have a posterior distribution.
 
     `h_t = activation(x_t @ kernel + h_{t-1} @ recurrent_kernel + bias)`
@@ -48,13 +45,11 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
     """
 
     def __init__(
-        self,
-        units: int,
-        activation: Activation = "tanh",
-        use_bias: bool = True,
-        **options: Unpack[RecurrentOptions],
+        self, *arguments: Any, activity_regularizer: Regularizer = None, **options: Any
     ):
-        super().__init__(units, activation=activation, use_bias=use_bias, **options)
+        super().__init__(*arguments, **options)
+        # Keras' layer takes it, and leaves it aside.
+        self.activity_regularizer = keras.regularizers.get(activity_regularizer)
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]

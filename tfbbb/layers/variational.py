@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, ClassVar, TypeAlias, TypedDict
 
 import keras
 import numpy as np
@@ -19,7 +19,11 @@ from keras import ops
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.call_context import call_with, current_call
-from tfbbb.base.documented_arguments import document_inherited_arguments
+from tfbbb.base.documented_arguments import (
+    document_arguments,
+    document_inherited_arguments,
+    documented_arguments,
+)
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.private_apis import (
     around_control_flow,
@@ -62,6 +66,15 @@ EstimatorLike: TypeAlias = "str | Config | Estimator"
 DEFAULT_POSTERIOR = MeanFieldNormal(initial_scale=0.02)
 DEFAULT_PRIOR = Normal(scale=0.5)
 DEFAULT_BIAS_PRIOR = Normal(scale=1.0)
+# Arguments of Keras' layers that have no meaning where a weight is not a number: what
+# quantizes it, what adds to it, and the kernels of cuDNN, the same for all rows.
+_WITHOUT_MEANING = {
+    "gptq_unpacked_column_size",
+    "lora_alpha",
+    "lora_rank",
+    "quantization_config",
+    "use_cudnn",
+}
 
 
 class VariationalOptions(TypedDict, total=False):
@@ -88,9 +101,11 @@ class VariationalLayer(keras.Layer):
         kl_weight * KL(q(w) || p(w))
 
     to the losses, once per step, however often the layer is called in the step. A
-    subclass creates its weights in `build` with `add_variational_weight`; each of its
-    calls uses `begin_call`, an estimator and `count_kl`. Layers that are linear in one
-    kernel inherit all of this from `LinearVariationalLayer`.
+    subclass that also derives from a layer of Keras has its arguments and its config;
+    the weights of that layer that `posterior_weights` names get a posterior. Others
+    create theirs in `build` with `add_variational_weight`. Each call uses `begin_call`,
+    an estimator and `count_kl`. Layers that are linear in one kernel inherit all of
+    this from `LinearVariationalLayer`.
 
     With `members=K` the layer holds K independent posteriors: every variational
     variable has a leading axis [K, ...], and a batch is [K * rows, ...], one member
@@ -113,18 +128,19 @@ class VariationalLayer(keras.Layer):
         name: Name of the layer.
         dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
         trainable: Whether the layer's variables are trained.
-        **options: Further options of `keras.Layer`.
+        **options: Further options of the layer of Keras.
     """
+
+    # The weights of the layer of Keras that have a posterior, and their names here.
+    posterior_weights: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # `help` lists the arguments, those of this class too.
-        cls.__signature__ = constructor_signature(cls, VariationalOptions)
-        document_inherited_arguments(cls)
+        describe_constructor(cls)
 
     def __init__(
         self,
-        *,
+        *arguments: Any,
         posterior: PosteriorLike = DEFAULT_POSTERIOR,
         prior: PriorLike = DEFAULT_PRIOR,
         bias_posterior: PosteriorLike = DEFAULT_POSTERIOR,
@@ -135,7 +151,8 @@ class VariationalLayer(keras.Layer):
         seed: int | None = None,
         **options: Any,
     ):
-        super().__init__(**options)
+        refuse_without_meaning(type(self), options)
+        super().__init__(*arguments, **options)
         self.posterior = posteriors.get(posterior)
         self.prior = priors.get(prior)
         self.bias_posterior = posteriors.get(bias_posterior)
@@ -145,7 +162,7 @@ class VariationalLayer(keras.Layer):
         self.seed = seed
         self._given_kl_weight = _checked_kl_weight(kl_weight)
         self._check_strategies()
-        self._objects: tuple[str, ...] = ()
+        self.check_penalties(self.members)
         # TensorFlow compiles the kernel that makes a variable for each new name.
         self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
         # TensorFlow saves variables that are attributes: checkpoints, SavedModels.
@@ -155,7 +172,6 @@ class VariationalLayer(keras.Layer):
         # Factor of each member's divergence, [members], while members train on
         # different rows or at different temperatures; `BayesianModel` sets it.
         self.kl_factors: np.ndarray | None = None
-        self.supports_masking = True
         # On a CPU, XLA draws random numbers about ten times slower than TensorFlow's
         # kernels. Keras then never chooses XLA, and warns if the user requests it.
         self.supports_jit = False
@@ -170,19 +186,40 @@ class VariationalLayer(keras.Layer):
         estimators.check(self.estimator, self, families)
         self.estimator = self.estimator.resolve(families)
 
-    def set_objects(self, **given: object) -> None:
-        """Sets attributes that Keras resolves by name, and adds them to the config.
-
-        The end of a name is its kind: an activation, initializer, regularizer or
-        constraint.
-        """
-        for name, value in given.items():
-            setattr(self, name, _of_kind(name).get(value))
-        self._objects = (*self._objects, *given)
-
     def can_use(self, estimator: estimators.Estimator) -> bool:
         """Whether this kind of layer can be trained by the estimator."""
         return not isinstance(estimator, ClosedForm)
+
+    def add_weight(self, *arguments: Any, **options: Any) -> Any:
+        """Creates a variable, or a weight with a posterior where the layer has one.
+
+        The layer of Keras calls it in `build`.
+        """
+        given: Any = options.get("name")
+        if given not in self.posterior_weights:
+            return super().add_weight(*arguments, **options)
+        shape = tuple(options["shape"])
+        if not all(isinstance(size, int) and size > 0 for size in shape):
+            raise ValueError(
+                f"Every axis of the {given} of '{self.name}' must have a known and "
+                "positive size: give it in the arguments or by the inputs' shape. "
+                f"Received: a {given} of shape {shape}"
+            )
+        name = self.posterior_weights[given]
+        is_bias = name == "bias"
+        return self.add_variational_weight(
+            name,
+            shape,
+            fan_in=1 if is_bias else self.fan_in(shape),
+            initializer=options["initializer"],
+            is_bias=is_bias,
+            regularizer=options["regularizer"],
+            constraint=options["constraint"],
+        )
+
+    def fan_in(self, kernel_shape: tuple[int, ...]) -> int:
+        """Returns the number of inputs that an output sums over by such a kernel."""
+        return math.prod(kernel_shape[:-1])
 
     def add_variational_weight(
         self,
@@ -307,14 +344,11 @@ class VariationalLayer(keras.Layer):
         self._kl_weight.assign(kl_weight)
 
     def check_penalties(self, members: int) -> None:
-        """Raises ValueError if weights of several members have Keras penalties.
-
-        The constructor of a subclass with regularizers and constraints calls this.
-        """
+        """Raises ValueError if weights of several members have Keras penalties."""
         # A penalty of the activity is a mean over rows, and so over members.
         penalties = {
-            name: value
-            for name, value in vars(self).items()
+            name: getattr(self, name, None)
+            for name in inspect.signature(type(self)).parameters
             if name.endswith(("_regularizer", "_constraint"))
             and name != "activity_regularizer"
         }
@@ -581,13 +615,25 @@ class VariationalLayer(keras.Layer):
             f"Received: {type(self).__name__}"
         )
 
+    def enable_lora(self, *args: Any, **kwargs: Any) -> None:
+        """Raises ValueError: the layer of Keras would add it to a number."""
+        raise ValueError(
+            f"The weights of '{self.name}' have a posterior, to which Keras cannot add "
+            "LoRA. Add adapters to the network by `tfbbb.adapters.add`, and convert it "
+            'by `tfbbb.convert(network, where="adapters")`. '
+            f"Received: {type(self).__name__}"
+        )
+
+    # The layers of Keras save kernel and bias as numbers.
+    save_own_variables = keras.Layer.save_own_variables
+    load_own_variables = keras.Layer.load_own_variables
+
     def get_config(self) -> Config:
-        objects = {
-            name: _of_kind(name).serialize(getattr(self, name))
-            for name in self._objects
-        }
+        config = super().get_config()
+        for name in _WITHOUT_MEANING & config.keys():
+            del config[name]
         return {
-            **super().get_config(),
+            **config,
             "posterior": posteriors.serialize(self.posterior),
             "prior": priors.serialize(self.prior),
             "bias_posterior": posteriors.serialize(self.bias_posterior),
@@ -596,8 +642,51 @@ class VariationalLayer(keras.Layer):
             "kl_weight": self._given_kl_weight,
             "members": self.members,
             "seed": self.seed,
-            **objects,
         }
+
+
+def describe_constructor(cls: Any) -> None:
+    """Gives a class the arguments of its layer of Keras and the options of posteriors.
+
+    `help` then lists and describes them all.
+    """
+    of_keras = _layer_of_keras(cls)
+    takes_any = "arguments" in inspect.signature(cls.__init__).parameters
+    if takes_any and of_keras is not keras.Layer:
+        arguments = {
+            name: parameter
+            for name, parameter in inspect.signature(of_keras).parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+            and name not in _WITHOUT_MEANING
+        }
+        options = constructor_signature(VariationalLayer, VariationalOptions).parameters
+        for name in VariationalOptions.__annotations__:
+            arguments.setdefault(name, options[name])
+    else:
+        arguments = dict(constructor_signature(cls, VariationalOptions).parameters)
+        arguments.pop("arguments", None)
+    cls.__signature__ = inspect.Signature([*arguments.values()])
+    document_inherited_arguments(cls)
+    if cls.__dict__.get("__doc__"):
+        document_arguments(cls, documented_arguments(VariationalLayer.__doc__))
+
+
+def _layer_of_keras(cls: type) -> type[keras.Layer]:
+    """Returns the nearest base class that is a layer of Keras."""
+    return next(x for x in cls.__mro__ if x.__module__.startswith("keras."))
+
+
+describe_constructor(VariationalLayer)
+
+
+def refuse_without_meaning(cls: type, options: Mapping[str, Any]) -> None:
+    """Raises TypeError for options of Keras that weights with a posterior lack."""
+    for name in _WITHOUT_MEANING & options.keys():
+        if options[name] is not None:
+            raise TypeError(
+                f"{cls.__name__} has no argument '{name}': its weights have a "
+                f"posterior, not one value each. Received: {name}={options[name]!r}"
+            )
 
 
 def not_rematerialized(layer: keras.Layer, layer_call: Any, call: Any) -> Any:
@@ -610,11 +699,6 @@ def not_rematerialized(layer: keras.Layer, layer_call: Any, call: Any) -> Any:
             f". Received: '{layer.name}' of type {type(layer).__name__}"
         )
     return call
-
-
-def _of_kind(name: str) -> ModuleType:
-    """Returns the module of Keras that resolves an argument of this name."""
-    return getattr(keras, f"{name.rpartition('_')[2]}s")
 
 
 class _Step:

@@ -101,7 +101,11 @@ def every_layer(members=1, of_model=None, cycle=({},), kinds=tuple(KINDS), **opt
     model.likelihood.adapt(Y)
     for layer in model.variational_layers:
         layer.kl_weight.assign(1.0 / len(X))
-    model.compile(keras.optimizers.SGD(0.05))
+    optimizer = keras.optimizers.SGD(0.05)
+    if keras.config.dtype_policy().name == "mixed_float16":
+        # At the scale that Keras begins with, the first gradients overflow.
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=16.0)
+    model.compile(optimizer)
     return model
 
 

@@ -56,13 +56,6 @@ def test_intervals_without_weights_miss_the_new_rows(coverage):
     assert np.mean(coverage["none"]) < 0.75
 
 
-def test_equal_weights_give_the_scores_themselves():
-    scores = np.random.default_rng(0).exponential(size=(37, 2))
-    for weight in (1.0, 0.3):
-        found = weighted_scores(scores, np.full(37, weight))
-        np.testing.assert_array_equal(found, np.sort(scores, axis=0))
-
-
 def test_scores_are_quantiles_by_weight_with_the_new_row_at_infinity():
     generator = np.random.default_rng(0)
     scores, weights = generator.exponential(size=(2, 200))

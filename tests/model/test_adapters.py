@@ -120,11 +120,11 @@ def test_first_factors_and_last_layers_get_the_posterior(case):
     np.testing.assert_allclose(merged(x), adapted(x), atol=2e-5)
 
 
-def test_twins_of_adapted_networks_train_save_and_export(tmp_path):
+def test_twins_of_adapted_networks_train_and_are_saved(tmp_path):
     make, x = CASES["images"]
     adapted = tfbbb.adapters.add(make(), rank=2)
     twin = tfbbb.convert(adapted, where="adapters", likelihood="categorical")
-    twin.compile("adam")
+    twin.compile("adam", run_eagerly=True)
     twin.fit(x, LABELS, verbose=0)
     expected = twin.predictive(x, 20, seed=3).probabilities
     twin.save(tmp_path / "twin.keras")
@@ -133,21 +133,6 @@ def test_twins_of_adapted_networks_train_save_and_export(tmp_path):
         loaded.predictive(x, 20, seed=3).probabilities, expected, atol=1e-6
     )
     assert len(loaded.trainable_weights) == len(twin.trainable_weights)
-    twin.export_predictive(tmp_path / "exported")
-    exported = tfbbb.load(tmp_path / "exported")
-    np.testing.assert_allclose(
-        exported.predictive(x, 20, seed=3).probabilities, expected, atol=1e-5
-    )
-
-
-def test_a_laplace_posterior_of_adapters_has_frozen_batch_normalization():
-    make, x = CASES["images"]
-    adapted = tfbbb.adapters.add(make(), rank=2)
-    twin = tfbbb.convert(adapted, where="adapters", likelihood="categorical")
-    laplace = tfbbb.inference.Laplace("kron", prior_precision=1.0)
-    model = laplace.fit(twin, x, LABELS, verbose=0)
-    probabilities = model.predictive(x, 20, method="linearised").probabilities
-    np.testing.assert_allclose(np.sum(probabilities, axis=1), 1.0, atol=1e-5)
 
 
 def test_where_chooses_the_layers_with_adapters():

@@ -108,26 +108,16 @@ def test_a_last_sigmoid_is_removed_where_the_logit_is_taken():
     np.testing.assert_allclose(means, network(x), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("likelihood", "name"),
-    [
-        ("log_normal", "logarithm of the median"),
-        ("beta", "logit of the mean"),
-    ],
-)
-def test_the_first_fit_warns_of_a_network_in_other_units(likelihood, name):
+def test_the_first_fit_warns_of_a_network_in_other_units():
     x = GENERATOR.uniform(1.0, 9.0, size=(40, 1)).astype("float32")
-    y = np.round(x, 0)
-    if likelihood == "beta":
-        y /= 25.0
     network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    # A mean, where the likelihood takes something else of it.
-    scale = 40.0 if likelihood == "beta" else 1.0
-    network.set_weights([np.float32([[scale]]), np.float32([0.0])])
-    twin = tfbbb.convert(network, likelihood=likelihood, **ALMOST_A_POINT)
-    twin.compile("adam")
-    with pytest.warns(UserWarning, match=f"worse than their mean.*{name}"):
-        twin.fit(x, y, verbose=0)
+    # A mean, where the likelihood takes its logarithm.
+    network.set_weights([np.float32([[1.0]]), np.float32([0.0])])
+    twin = tfbbb.convert(network, likelihood="log_normal", **ALMOST_A_POINT)
+    twin.compile("adam", run_eagerly=True)
+    said = "worse than their mean.*logarithm of the median"
+    with pytest.warns(UserWarning, match=said):
+        twin.fit(x, x, verbose=0)
 
 
 def test_the_first_fit_does_not_warn_of_logarithms(recwarn):
@@ -135,7 +125,7 @@ def test_the_first_fit_does_not_warn_of_logarithms(recwarn):
     network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     network.set_weights([np.float32([[0.2]]), np.float32([0.5])])
     twin = tfbbb.convert(network, likelihood="gamma", **ALMOST_A_POINT)
-    twin.compile("adam")
+    twin.compile("adam", run_eagerly=True)
     twin.fit(x, np.exp(0.5 + 0.2 * x), verbose=0)
     assert not [each for each in recwarn.list if "worse" in str(each.message)]
 
@@ -172,18 +162,6 @@ def test_a_compiled_network_is_converted_without_its_loss(recwarn):
     assert not recwarn.list
 
 
-def test_every_layer_that_can_is_converted(case):
-    model, converted, _ = case
-    assert type(converted) is type(model)
-    assert len(converted.losses) == 0
-    left = [
-        layer
-        for layer in sublayers(converted)
-        if layer._trainable_variables and not isinstance(layer, VariationalLayer)
-    ]
-    assert all(isinstance(x, keras.layers.BatchNormalization) for x in left)
-
-
 def test_posterior_means_start_at_the_weights(case):
     model, converted, x = case
     np.testing.assert_allclose(converted(x), model(x), atol=2e-5)
@@ -212,12 +190,6 @@ def dense():
 
 
 X = GENERATOR.normal(size=(20, 3)).astype("float32")
-
-
-def test_named_layers_alone_are_converted():
-    converted = tfbbb.convert(dense(), where=["last"], kl_weight=0.1)
-    kinds = [type(layer).__name__ for layer in converted.layers]
-    assert kinds == ["Dense", "DenseVariational"]
 
 
 def test_likelihood_makes_a_bayesian_model_with_members():
@@ -250,6 +222,7 @@ def test_moped_centres_prior_and_posterior_at_the_weights():
     np.testing.assert_allclose(kl, expected, rtol=1e-4)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_posterior_means_start_at_the_weights_and_convert_back(family):
     model = dense()
@@ -321,6 +294,8 @@ def test_what_cannot_be_converted_is_refused():
         tfbbb.convert(flat, where=["flat"])
     with pytest.raises(ValueError, match=r"no layer with a variational counterpart"):
         tfbbb.convert(flat)
+    with pytest.raises(ValueError, match=r"no variational layer.*Received"):
+        tfbbb.to_deterministic(dense())
     with pytest.raises(ValueError, match=r"list of the names.*where='first'"):
         tfbbb.convert(dense(), where="first")
     with pytest.raises(ValueError, match=r"Unknown option.*'posterior'.*'units'"):
@@ -351,13 +326,8 @@ def test_trained_regression_stays_trained_when_it_goes_on():
         twin = tfbbb.convert(network, likelihood="normal", moped=moped)
         twin.compile(keras.optimizers.SGD(1e-6))
         twin.fit(x, y, verbose=0)
-        mean = twin.predictive(x, num_samples=500).mean
+        mean = twin.predictive(x, num_samples=100).mean
         assert np.sqrt(np.mean((mean - y) ** 2)) < 3.0
-
-
-def test_a_model_without_a_posterior_has_no_means():
-    with pytest.raises(ValueError, match=r"no variational layer.*Received"):
-        tfbbb.to_deterministic(dense())
 
 
 def names(model):
@@ -491,11 +461,12 @@ def test_given_weights_points_and_moped_keep_temperature_one(options):
 
 @pytest.mark.parametrize(("members", "as_dataset"), [(1, False), (2, True)])
 def test_noise_starts_at_the_residuals_of_the_network(members, as_dataset):
+    generator = np.random.default_rng(1)
     network = random_weights(
         keras.Sequential([keras.Input((5, 3)), keras.layers.Dense(2)])
     )
-    x = GENERATOR.normal(size=(40, 5, 3)).astype("float32")
-    residuals = GENERATOR.normal(scale=(0.5, 0.1), size=(40, 5, 2))
+    x = generator.normal(size=(40, 5, 3)).astype("float32")
+    residuals = generator.normal(scale=(0.5, 0.1), size=(40, 5, 2))
     y = np.asarray(network(x)) + residuals
     converted = tfbbb.convert(
         network, likelihood="normal", members=members, **ALMOST_A_POINT
@@ -553,19 +524,6 @@ def test_table_says_what_became_of_each_layer_and_why():
     assert "18 of 107 weights have a posterior" in text
     assert "RowsPerWeight(num_weights=18)" in text
     assert "Removed at the end: softmax" in text
-
-
-def test_lambdas_keep_their_function():
-    network = keras.Sequential(
-        [
-            keras.Input((3,)),
-            keras.layers.Dense(4),
-            keras.layers.Lambda(lambda x: 2.0 * x),
-            keras.layers.Dense(2),
-        ]
-    )
-    converted = tfbbb.convert(network, **ALMOST_A_POINT)
-    np.testing.assert_allclose(converted(X), network(X), atol=1e-5)
 
 
 def test_layers_that_cannot_be_copied_are_refused_by_name():
@@ -630,18 +588,6 @@ def test_a_loss_is_refused_with_its_likelihood(loss, expected):
         tfbbb.convert(dense(), likelihood=loss)
 
 
-def test_several_outputs_need_one_likelihood_each():
-    inputs = keras.Input((3,))
-    network = keras.Model(
-        inputs,
-        [keras.layers.Dense(4, "softmax")(inputs), keras.layers.Dense(1)(inputs)],
-    )
-    with pytest.raises(ValueError, match=r"Received: 1 for 2 outputs"):
-        tfbbb.convert(network, likelihood="normal")
-    twin = tfbbb.convert(network, likelihood=["categorical", "normal"], kl_weight=0.1)
-    assert twin.conversion.removed == ("softmax",)
-
-
 @pytest.mark.parametrize("as_dictionary", [False, True])
 def test_heads_have_likelihoods_by_name_in_any_order(as_dictionary):
     inputs = keras.Input((3,))
@@ -675,6 +621,7 @@ def test_heads_have_likelihoods_by_name_in_any_order(as_dictionary):
             tfbbb.convert(network, likelihood=[normal, "categorical"], kl_weight=0.1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("likelihood", "units"),
     [
@@ -710,13 +657,6 @@ def test_the_deterministic_network_predicts_in_the_targets_units(likelihood, uni
     if not is_of_classes:
         found = plain.point_prediction(found)
     np.testing.assert_allclose(found, expected, rtol=1e-3)
-
-
-def test_a_likelihood_as_a_loss_of_a_plain_network_is_refused():
-    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    network.compile("sgd", tfbbb.likelihoods.Normal(scale=1.0), run_eagerly=True)
-    with pytest.raises(TypeError, match=r"NegativeLogLikelihood\(likelihood\)"):
-        network.fit(X[:, :3], X[:, :1], verbose=0)
 
 
 def test_subclassed_models_are_converted_as_functional_ones():

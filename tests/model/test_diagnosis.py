@@ -153,9 +153,3 @@ def test_a_posterior_of_an_inference_method_needs_no_kl_weight():
     assert diagnosis.method == "Laplace()"
     assert "kl_weight_unset" not in names(diagnosis)
     assert "temperature" not in [name for name, *_ in diagnosis.rows()]
-
-
-def test_a_model_without_likelihood_is_refused():
-    network = keras.Sequential([keras.Input((3,)), DenseVariational(1)])
-    with pytest.raises(ValueError, match="needs the likelihood"):
-        tfbbb.diagnose(network, *HELD_OUT)

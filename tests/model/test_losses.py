@@ -1,11 +1,9 @@
-import json
-
 import keras
 import numpy as np
 import pytest
 from scipy import special, stats
 
-from tfbbb.bayes.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
 from tfbbb.model.losses import NegativeLogLikelihood
 
@@ -44,15 +42,6 @@ def test_loss_of_a_heteroscedastic_net_judges_its_noise():
     )
 
 
-@pytest.mark.parametrize("y", [Y[:, 0], Y[:, :1]], ids=["[B]", "[B, 1]"])
-def test_one_target_may_be_a_vector_or_a_column(y):
-    model = dense(1)
-    densities = stats.norm.logpdf(Y[:, :1], model(X), 1.0)
-    np.testing.assert_allclose(
-        evaluated(model, y, Normal(scale=1.0)), -densities.mean(), rtol=1e-5
-    )
-
-
 @pytest.mark.parametrize(
     "y",
     [LABELS, LABELS[:, np.newaxis], np.eye(3)[LABELS]],
@@ -68,31 +57,12 @@ def test_classes_may_be_indices_or_one_hot_rows(y):
     )
 
 
-def test_positions_of_a_sequence_are_summed_as_targets_are():
-    outputs = GENERATOR.normal(size=(5, 4, 1))
-    y = GENERATOR.normal(size=(5, 4, 1))
-    loss = NegativeLogLikelihood(Normal(scale=1.0))(y, outputs)
-    densities = stats.norm.logpdf(y, outputs)
-    np.testing.assert_allclose(loss, -densities.sum((1, 2)).mean(), rtol=1e-5)
-
-
 def test_sample_weights_weigh_rows():
     weights = np.linspace(0.0, 2.0, 20).astype("float32")
     outputs = np.zeros((20, 2), dtype="float32")
     loss = NegativeLogLikelihood(Normal(scale=1.0))(Y, outputs, sample_weight=weights)
     densities = stats.norm.logpdf(Y).sum(1)
     np.testing.assert_allclose(loss, -(weights * densities).mean(), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "likelihood", [Normal(scale=0.5), Normal(heteroscedastic=True), Categorical()]
-)
-def test_loss_survives_json(likelihood):
-    loss = NegativeLogLikelihood(likelihood)
-    config = json.loads(json.dumps(keras.losses.serialize(loss)))
-    again = keras.losses.deserialize(config)
-    assert type(again) is NegativeLogLikelihood
-    assert again.get_config() == loss.get_config()
 
 
 def test_loss_cannot_learn_the_noise():

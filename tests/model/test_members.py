@@ -1,7 +1,5 @@
 """An ensemble of posteriors in one graph: each trains as it would alone."""
 
-import warnings
-
 import keras
 import numpy as np
 import pytest
@@ -158,16 +156,6 @@ def test_shared_deterministic_layers_are_warned_of():
     outputs = DenseVariational(1)(hidden)
     with pytest.warns(UserWarning, match=r"share the weights.*'shared'.*point"):
         tfbbb.BayesianModel(inputs, outputs, members=2)
-
-
-def test_a_single_posterior_is_one_member_without_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = network(1)
-    assert len(model.members) == 1
-    np.testing.assert_array_equal(
-        model.members[0].predictive(X).mean, model.predictive(X).mean
-    )
 
 
 def test_bad_numbers_of_members_are_refused():

@@ -6,10 +6,6 @@ from tfbbb.model.stacking import stacking_weights
 GENERATOR = np.random.default_rng(0)
 
 
-def score(logs, weights):
-    return np.log(np.exp(logs) @ weights).mean()
-
-
 @pytest.mark.parametrize("models", [2, 3, 8])
 def test_no_model_is_under_its_optimal_weight(models):
     logs = GENERATOR.normal(size=(200, models)) * np.linspace(0.2, 1.5, models)
@@ -20,13 +16,6 @@ def test_no_model_is_under_its_optimal_weight(models):
     # Optimality (Karush, Kuhn and Tucker).
     assert ratios.max() < 1.0 + 1e-6
     np.testing.assert_allclose(ratios[weights > 0], 1.0, atol=1e-4)
-
-
-def test_weights_of_two_models_are_the_best_of_a_grid():
-    logs = GENERATOR.normal(size=(50, 2))
-    grid = np.linspace(0.0, 1.0, 2001)
-    scores = [score(logs, [share, 1.0 - share]) for share in grid]
-    assert abs(stacking_weights(logs)[0] - grid[np.argmax(scores)]) < 1e-3
 
 
 def test_a_model_that_is_worse_everywhere_has_no_weight():

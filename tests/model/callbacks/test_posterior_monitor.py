@@ -185,9 +185,3 @@ def test_warns_once_for_each_collapsed_layer():
         history = history_of(model, monitor, epochs=3)
     assert sum("collapsed" in str(w.message) for w in caught) == 1
     assert history["collapsed/first"] == [1.0, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("every", [0, 1.5])
-def test_the_number_of_epochs_must_be_a_positive_integer(every):
-    with pytest.raises(ValueError, match=f"Received: every={every}"):
-        PosteriorMonitor(every=every)

@@ -49,8 +49,7 @@ def _score_numbers(
         "squared_error": np.mean(np.square(errors), axis=1),
         "mean_absolute_error": np.mean(np.abs(errors), axis=1),
         **_coverage(covered),
-        "pit_below": np.asarray(below),
-        "pit_up_to": np.asarray(up_to),
+        "pit": (np.asarray(below) + np.asarray(up_to)) / 2,
     }
 
 
@@ -64,7 +63,6 @@ def _score_sets(prediction: "Predictive", targets: np.ndarray) -> dict[str, np.n
         "accuracy": probabilities.argmax(axis=1) == targets,
         "brier_score": np.asarray(brier_of_targets(prediction, targets)),
         **_coverage(np.stack(covered, axis=1)),
-        "confidence": probabilities.max(axis=1),
     }
 
 

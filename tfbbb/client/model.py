@@ -289,7 +289,7 @@ class Model:
     def describe_feedback(
         self, version: int | None = None, label: str | None = None
     ) -> JsonObject:
-        """Returns running figures, calibration and drift of one version.
+        """Returns the running figures and the drift of one version.
 
         Args:
             version: The version; `self.version` by default, else `latest`.

@@ -122,7 +122,7 @@ async def give_label_feedback(
 async def get_feedback(
     state: State, name: ModelName, version: VersionNumber
 ) -> VersionFeedback:
-    """Returns running figures beside the held-out ones, calibration, and drift."""
+    """Returns running figures beside the held-out ones, and drift."""
     status = await state.models.version(name, version)
     metrics = {} if status.description is None else status.description.metrics
     row = await asyncio.to_thread(repository.find, state.database, name, version)

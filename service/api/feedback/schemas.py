@@ -51,25 +51,6 @@ class RunningFigure(BaseModel):
     )
 
 
-class CalibrationBin(BaseModel):
-    """One of ten equal bins, of probabilities that a calibrated version gives right.
-
-    Of numbers, the bins are of the probability integral transform: each should have a
-    tenth of the targets. Of classes, they are of the confidence, the greatest
-    probability: `mean_confidence` and `accuracy` should agree.
-    """
-
-    lower: float = Field(examples=[0.8])
-    upper: float = Field(examples=[0.9])
-    count: float = Field(
-        description="Targets in the bin. Targets of discrete numbers count with their "
-        "share.",
-        examples=[12.0],
-    )
-    mean_confidence: float | None = Field(None, examples=[None])
-    accuracy: float | None = Field(None, examples=[None])
-
-
 class Drift(BaseModel):
     """A sequential test of whether the rows still come like those held out.
 
@@ -149,7 +130,6 @@ class VersionFeedback(BaseModel):
         "`coverage_95`; of numbers `crps`, `rmse` and `mean_absolute_error`; of "
         "classes `accuracy` and `brier_score`."
     )
-    calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
 
     @classmethod
@@ -169,7 +149,6 @@ class VersionFeedback(BaseModel):
                 started_at=None,
                 updated_at=None,
                 figures={},
-                calibration=[],
                 drift=None,
             )
         return cls(
@@ -183,7 +162,6 @@ class VersionFeedback(BaseModel):
                 )
                 for figure, (mean, error) in running_figures(row).items()
             },
-            calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
         )
 
@@ -201,23 +179,6 @@ def running_figures(row: Feedback) -> dict[str, tuple[float, float | None]]:
             error = None if error is None or mean == 0 else error / (2 * mean)
         figures[name] = (mean, error)
     return figures
-
-
-def _calibration(row: Feedback) -> list[CalibrationBin]:
-    bins = []
-    size = len(row.calibration)
-    for place, (count, *sums) in enumerate(row.calibration):
-        means = [total / count if count else None for total in sums] or [None, None]
-        bins.append(
-            CalibrationBin(
-                lower=place / size,
-                upper=(place + 1) / size,
-                count=count,
-                mean_confidence=means[0],
-                accuracy=means[1],
-            )
-        )
-    return bins
 
 
 def _exp(log: float) -> float:

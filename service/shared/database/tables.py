@@ -195,7 +195,7 @@ class Label(Base):
 
 
 class Feedback(Base):
-    """The feedback about a version: running figures, calibration and drift.
+    """The feedback about a version: running figures and drift.
 
     `drift_test` is the state of `tfbbb.judging.drift.DriftTest`, and `drift` what it
     found.
@@ -214,7 +214,6 @@ class Feedback(Base):
     )
     num_rows: Mapped[int] = mapped_column(BigInteger)
     figures: Mapped[JsonObject]
-    calibration: Mapped[JsonList]
     drift: Mapped[JsonObject]
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
     started_at: Mapped[float]

@@ -17,8 +17,6 @@ from tfbbb.scores.metrics import (
     brier_score,
     crps,
     interval_coverage,
-    pit_histogram,
-    pit_values,
     root_mean_squared_error,
 )
 
@@ -69,23 +67,6 @@ def test_running_figures_are_those_of_all_rows(
     )
     assert figures["coverage_90"]["held_out"] == 0.88
     assert figures["crps"]["held_out"] is None
-    counts = [entry["count"] for entry in feedback["calibration"]]
-    assert counts == pit_histogram(prediction, Y).counts.tolist()
-
-
-def test_counts_spread_their_step_over_the_calibration_bins(
-    client: httpx.Client, feedback_models: Path
-) -> None:
-    y = np.array([0.0, 1.0, 5.0] * 5)
-    body = {"instances": ROWS[:15], "targets": y.tolist()}
-    assert give(client, body, "counts").status_code == 200
-    counts = [x["count"] for x in found(client, "counts", 1)["calibration"]]
-    assert sum(counts) == pytest.approx(15)
-    prediction = tfbbb.load(feedback_models / "counts" / "1").predictive(X[:15])
-    drawn = [pit_values(prediction, y, seed=seed) for seed in range(200)]
-    mean, _ = np.histogram(drawn, np.linspace(0, 1, 11))
-    # Each bin has a standard deviation of at most 2 over the seeds: five of the mean.
-    np.testing.assert_allclose(counts, mean / 200, atol=5 * 2 / np.sqrt(200))
 
 
 def test_classes_are_scored_by_name(
@@ -103,11 +84,6 @@ def test_classes_are_scored_by_name(
     assert figures["accuracy"] == pytest.approx(right.mean())
     assert figures["coverage_90"] == pytest.approx(sets.mean())
     assert figures["brier_score"] == pytest.approx(brier_score(prediction, indices))
-    full = [entry for entry in feedback["calibration"] if entry["count"]]
-    assert sum(entry["count"] for entry in full) == 40
-    for entry in full:
-        assert entry["lower"] <= entry["mean_confidence"] <= entry["upper"]
-    assert sum(x["count"] * x["accuracy"] for x in full) == pytest.approx(right.sum())
 
 
 def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:

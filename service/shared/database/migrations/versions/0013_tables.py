@@ -98,7 +98,6 @@ def upgrade() -> None:
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("num_rows", sa.BigInteger(), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
-        sa.Column("calibration", sa.JSON(), nullable=False),
         sa.Column("drift", sa.JSON(), nullable=False),
         sa.Column("drift_test", sa.JSON(), nullable=False),
         sa.Column("started_at", sa.Double(), nullable=False),

@@ -17,6 +17,7 @@ from service.inspection_process.predicted_file import PredictedFile
 from service.shared.file_rows import FileTask
 from service.shared.frames import Frame, receive
 from tfbbb.tables import TableError
+from tfbbb.tables.predict_rows import predict_rows
 from tfbbb.tables.scan import TableScan
 
 _MOST_ROWS = 2000
@@ -54,7 +55,7 @@ class _Pipe:
         self._output.write(frame.head() + frame.body)
         self._output.flush()
 
-    def ask(self, block: pa.Table, first: int, of: int) -> Iterator[bytes]:
+    def ask(self, block: pa.Table, first: int, of: int) -> Iterator[pa.Table]:
         """Yields the answers to a block, which is halved while it is too large."""
         size = block.num_rows
         at = 0
@@ -71,7 +72,8 @@ class _Pipe:
                 size = max(1, size // 2)
                 continue
             at += part.num_rows
-            yield bytes(answer.body)
+            with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
+                yield stream.read_all()
 
 
 def _work(task: FileTask, pipe: _Pipe) -> Frame:
@@ -90,25 +92,25 @@ def _work(task: FileTask, pipe: _Pipe) -> Frame:
             f"{', '.join(map(repr, task.features[:20]))}. "
             f"Received: {', '.join(map(repr, names[:20]))}"
         )
+
+    def ask(block: pa.Table, first: int) -> Iterator[pa.Table]:
+        for part in _parts(block.select(features)):
+            yield from pipe.ask(part, first, scan.num_rows)
+            first += part.num_rows
+
     with PredictedFile(scan, task) as predicted:
-        for first, block in _blocks(scan, features):
-            for answer in pipe.ask(block, first, scan.num_rows):
-                predicted.add(answer)
+        for _, answers in predict_rows(scan, ask):
+            predicted.add(answers)
         shown = predicted.write()
     return Frame({"done": True}, shown.model_dump_json().encode())
 
 
-def _blocks(scan: TableScan, names: list[str]) -> Iterator[tuple[int, pa.Table]]:
-    """Yields blocks of some columns, each with the index of its first row."""
-    first = 0
-    for batch in scan.batches():
-        table = pa.Table.from_batches([batch]).select(names)
-        per_row = max(1, table.nbytes // max(1, table.num_rows))
-        size = max(1, min(_MOST_ROWS, _MOST_BYTES // per_row))
-        for start in range(0, table.num_rows, size):
-            block = table.slice(start, size)
-            yield first, block
-            first += block.num_rows
+def _parts(block: pa.Table) -> Iterator[pa.Table]:
+    """Yields parts of a block that a request may hold."""
+    per_row = max(1, block.nbytes // block.num_rows)
+    size = max(1, min(_MOST_ROWS, _MOST_BYTES // per_row))
+    for start in range(0, block.num_rows, size):
+        yield block.slice(start, size)
 
 
 def _as_stream(block: pa.Table) -> bytes:

@@ -35,10 +35,8 @@ class PredictedFile:
     def __exit__(self, *error: Any) -> None:
         self._answers.__exit__(*error)
 
-    def add(self, answer: bytes) -> None:
-        """Adds the predictions of the next rows, as the API writes them."""
-        with pa.ipc.open_stream(answer) as stream:
-            answers = stream.read_all()
+    def add(self, answers: pa.Table) -> None:
+        """Adds the predictions of the next rows."""
         self._has_warnings |= answers["warnings"].null_count < len(answers)
         self._doubt.add(answers)
         if self._task.written not in ("parquet", "arrow"):

@@ -78,7 +78,7 @@ def predict(
 
         from tfbbb.cli.imports import load_model
         from tfbbb.cli.model_answers import ModelAnswers
-        from tfbbb.cli.predicted_rows import predict_rows, write_predictions
+        from tfbbb.cli.predicted_rows import with_progress, write_predictions
 
         levels: dict[str, list[float]] = {}
         if task == "regression":
@@ -87,7 +87,7 @@ def predict(
             levels["prediction_sets"] = [level]
         loaded = load_model(path)
         ask = ModelAnswers(loaded, levels, num_samples, seed, log_prob=log_prob)
-        predicted = predict_rows(scan, ask)
+        predicted = with_progress(scan, ask)
         if not has_rows:
             empty = pa.table({name: pa.nulls(0) for name in scan.header()})
             check_columns_exist(empty, features, role="feature")

@@ -17,13 +17,11 @@ from tfbbb.tables.known_targets import (
     UnusableTarget,
     describe_unusable,
 )
+from tfbbb.tables.predict_rows import Ask, predict_rows
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.spooled_table import SpooledTable
 
 _FEW_ROWS = 2048
-# Predicts a block of rows, whole or in consecutive parts; also gets the index of the
-# first row.
-Ask = Callable[[pa.Table, int], Iterable[pa.Table]]
 # The rows of a block, and the table of their predictions.
 Predicted = tuple[pa.Table, pa.Table]
 
@@ -60,20 +58,14 @@ class TargetColumn:
             echo_note(note)
 
 
-def predict_rows(scan: TableScan, ask: Ask) -> Iterator[Predicted]:
+def with_progress(scan: TableScan, ask: Ask) -> Iterator[Predicted]:
     """Yields the rows of a table with their predictions, and shows the progress."""
     is_short = scan.num_rows <= _FEW_ROWS
     with terminal_bar("rows", MofNCompleteColumn(), is_short=is_short) as progress:
         task = progress.add_task("", total=scan.num_rows)
-        first = 0
-        for batch in scan.batches():
-            block = pa.Table.from_batches([batch])
-            at = 0
-            for answers in ask(block, first):
-                yield block.slice(at, answers.num_rows), answers
-                at += answers.num_rows
-                progress.advance(task, answers.num_rows)
-            first += block.num_rows
+        for block, answers in predict_rows(scan, ask):
+            yield block, answers
+            progress.advance(task, answers.num_rows)
 
 
 def write_predictions(

@@ -43,12 +43,7 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
     except pa.ArrowInvalid as error:
         raise InvalidRequest(f"The body is not a table in CSV: {error}.") from None
     names = [str(column[0].as_py()).removeprefix("\ufeff") for column in table.columns]
-    table = table.slice(1).rename_columns(names)
-    for name in str(options.get("targets", "")).split(","):
-        if names.count(name) == 1:
-            place = names.index(name)
-            table = table.set_column(place, name, _as_numbers(table.column(place)))
-    return table_query(table, options)
+    return table_query(table.slice(1).rename_columns(names), options)
 
 
 def write(answer: Answer) -> Frame:
@@ -68,11 +63,3 @@ def write(answer: Answer) -> Frame:
     if calibration := answer.calibration:
         headers["Calibration"] = json.dumps(calibration)
     return response(sink.getvalue(), CSV, **headers)
-
-
-def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns a column of texts as numbers, or as it is if one text is not a number."""
-    try:
-        return column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return column

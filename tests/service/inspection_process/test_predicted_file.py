@@ -12,14 +12,6 @@ from tfbbb.prediction.answer_table import answer_table
 from tfbbb.tables.scan import TableScan
 
 
-def stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
 def test_classes_named_na_are_written(tmp_path: Path) -> None:
     given, output = tmp_path / "given.csv", tmp_path / "predicted.csv"
     given.write_text("id\na\nb\n")
@@ -40,7 +32,7 @@ def test_classes_named_na_are_written(tmp_path: Path) -> None:
     }
     table = answer_table(outputs, {}, ["NA", "null"], [[], []])
     with PredictedFile(TableScan(given), task) as predicted:
-        predicted.add(stream(table))
+        predicted.add(table)
         predicted.write()
     assert output.read_text().splitlines() == [
         "id,class,probability_NA,probability_null,entropy,mutual_information",
@@ -68,7 +60,7 @@ def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
         for block in range(blocks):
             numbers = np.arange(block * rows, (block + 1) * rows, dtype=float)
             outputs = {"mean": numbers, "std": -numbers}
-            predicted.add(stream(answer_table(outputs, {}, None, [[]] * rows)))
+            predicted.add(answer_table(outputs, {}, None, [[]] * rows))
         # A block has 8 bytes for each of two numbers of its rows.
         assert pa.total_allocated_bytes() - before < 2 * 16 * rows
         shown = predicted.write()

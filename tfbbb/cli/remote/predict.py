@@ -67,7 +67,7 @@ def predict(
     with service(url, key) as client:
         from tfbbb.cli.predicted_rows import (
             TargetColumn,
-            predict_rows,
+            with_progress,
             write_predictions,
         )
         from tfbbb.cli.prediction_options import interval_levels
@@ -104,7 +104,7 @@ def predict(
         names = [feature["name"] for feature in description["features"]]
         used = [*names, target]
         write_predictions(
-            predict_rows(scan, asking), output, used, keep=keep, targets=targets
+            with_progress(scan, asking), output, used, keep=keep, targets=targets
         )
         version = asking.route["version"]
         typer.echo(f"predicted by version {version} of {model}", err=True)

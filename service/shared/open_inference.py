@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from service.shared.json_types import JsonList
+from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.known_fields import KnownFields
 
 Datatype = Literal[
@@ -22,7 +22,16 @@ Datatype = Literal[
     "UINT32",
     "UINT64",
 ]
-Parameters = dict[str, str | int | float | bool]
+
+
+def _check_values(parameters: JsonObject) -> JsonObject:
+    """Raises one error for any number of wrong values."""
+    if not all(isinstance(value, str | int | float) for value in parameters.values()):
+        raise ValueError("parameters must be texts, numbers or booleans")
+    return parameters
+
+
+Parameters = Annotated[JsonObject, AfterValidator(_check_values)]
 
 
 class InputTensor(KnownFields):

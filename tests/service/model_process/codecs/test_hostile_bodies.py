@@ -201,6 +201,20 @@ def test_fault_of_a_tensor_is_described(given: Any, raw: bytes, message: str) ->
         read("open_inference", body, options)
 
 
+def test_many_wrong_parameters_are_one_error() -> None:
+    parameters: dict[str, Any] = {f"wrong {place}": [] for place in range(10**5)}
+    for document in (
+        {"parameters": parameters, "inputs": [tensor("a", "FP32", [1], 4)]},
+        {"inputs": [tensor("a", "FP32", [1], 4) | {"parameters": parameters}]},
+    ):
+        body, options = inference(document)
+        with (
+            little_memory(body),
+            pytest.raises(InvalidRequest, match="must be texts, numbers or booleans"),
+        ):
+            read("open_inference", body, options)
+
+
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
 def test_compressed_arrow_is_refused(compression: str) -> None:
     table = pa.table({"b": pa.array(["x" * 10**4]).dictionary_encode()})

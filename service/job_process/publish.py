@@ -23,9 +23,9 @@ def staging_directory(models: Path, lease: Lease) -> Path:
 def publish(queue: Queue, lease: Lease, staged: Path) -> int:
     """Makes a staged model the next version of its job's model.
 
-    Locks the job from the check of the lease to the commit. If the process stops after
-    the store has the version and before the commit, `published_version` finds the
-    version by the job id in its lineage.
+    Locks the job from the check of the lease to the commit, and the numbers of its
+    model. If the process stops after the store has the version and before the commit,
+    `published_version` finds the version by the job id in its lineage.
     """
     store = queue.store
     manifest = (staged / MANIFEST_PATH).read_bytes()
@@ -37,6 +37,7 @@ def publish(queue: Queue, lease: Lease, staged: Path) -> int:
         highest = select(func.max(ModelVersion.number)).where(
             ModelVersion.name == job.name
         )
+        queue.database.lock(session, f"the numbers of {job.name}")
         # The number of a deleted version is not used again.
         least = (session.scalar(highest) or 0) + 1
         number = store.add_version(staged, job.name, least)

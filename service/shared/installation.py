@@ -21,9 +21,9 @@ def check_installation(database: Database, settings: Settings) -> None:
     if settings.store is None and path and path.absolute().is_relative_to(inside):
         return
     store = open_store(settings)
-    found = store.identity()
     with database.writing() as session:
         row = session.get_one(Installation, 1, with_for_update=True)
+        found = store.identity()
         if row.store_id is None:
             row.store_id, row.store_place = found, store.place
         if row.store_id != found:

@@ -4,7 +4,6 @@ import logging
 import re
 
 import sqlalchemy
-from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
 from service.api.datasets.upload_file import (
@@ -116,7 +115,7 @@ class DatasetStore:
             file.sync()
             self._store.upload_dataset(file.path, stored)
         with self._database.writing() as session:
-            self._lock(session, file.sha256)
+            self._database.lock(session, file.sha256)
             own = repository.find_upload(session, caller, file.sha256)
             if own is not None:
                 return own, False
@@ -150,7 +149,7 @@ class DatasetStore:
 
     def _remove_unreferred(self, sha256: str, format: str) -> None:
         with self._database.writing() as session:
-            self._lock(session, sha256)
+            self._database.lock(session, sha256)
             if repository.find_same_bytes(session, sha256) is not None:
                 return
             try:
@@ -158,10 +157,3 @@ class DatasetStore:
             except OSError as error:
                 # The row is deleted; the next start tries again.
                 logger.warning("could not remove a deleted dataset's file: %s", error)
-
-    def _lock(self, session: Session, sha256: str) -> None:
-        """Locks a file until the commit; SQLite has only one writer anyway."""
-        if not self._database.is_sqlite:
-            number = int(sha256[:15], 16)
-            lock = sqlalchemy.func.pg_advisory_xact_lock(number)
-            session.execute(sqlalchemy.select(lock))

@@ -5,7 +5,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-import sqlalchemy
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
@@ -65,7 +64,8 @@ def count(
     with database.writing() as session:
         now = database.now(session)
         if receipt is not None:
-            _lock_receipts(database, session, receipt)
+            named = f"feedback {receipt.key_id} {receipt.idempotency_key}"
+            database.lock(session, named)
             earlier = _find_receipt(session, receipt)
             if earlier is not None:
                 return earlier.answer
@@ -120,14 +120,6 @@ def find_drifted(
             if drift["alarm_row"] is not None:
                 found[model].append(number)
     return found
-
-
-def _lock_receipts(database: Database, session: Session, receipt: Receipt) -> None:
-    """Serialises requests of one idempotency key; SQLite serialises all writers."""
-    if not database.is_sqlite:
-        name = f"feedback {receipt.key_id} {receipt.idempotency_key}"
-        lock = sqlalchemy.func.pg_advisory_xact_lock(sqlalchemy.func.hashtext(name))
-        session.execute(select(lock))
 
 
 def _find_receipt(session: Session, receipt: Receipt) -> FeedbackReceipt | None:

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.caller import Caller
-from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job, ModelVersion
 from service.shared.errors import (
     IdempotencyKeyReused,
@@ -37,7 +36,7 @@ def submit(
     # First, as a download may take minutes in which a transaction would hold its locks.
     parent = _read_parent(queue, request)
     with queue.database.writing() as session:
-        _lock_submissions(queue.database, session, caller)
+        queue.database.lock(session, f"jobs of {caller.key_id}")
         if idempotency_key is not None:
             earlier = _find(session, caller, idempotency_key)
             if earlier is not None:
@@ -69,7 +68,7 @@ def submit(
 
 def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
     """Checks that the caller may queue one more job; holds until the commit."""
-    _lock_submissions(queue.database, session, caller)
+    queue.database.lock(session, f"jobs of {caller.key_id}")
     _check_quota(session, caller)
 
 
@@ -105,13 +104,6 @@ def _sha256(request: JobRequest) -> str:
     document = request.model_dump(mode="json")
     body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(body).hexdigest()
-
-
-def _lock_submissions(database: Database, session: Session, caller: Caller) -> None:
-    """Serialises the submissions of one key; SQLite serialises all writers anyway."""
-    if not database.is_sqlite:
-        lock = sqlalchemy.func.hashtext(f"jobs of {caller.key_id}")
-        session.execute(select(sqlalchemy.func.pg_advisory_xact_lock(lock)))
 
 
 def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:

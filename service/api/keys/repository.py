@@ -104,12 +104,8 @@ def preset_admin_key(database: Database, text: str) -> None:
     except CredentialError as error:
         raise CredentialError(f"{_PRESET}: {error}") from None
     with database.writing() as session:
-        if not database.is_sqlite:
-            # Several services may start on one database at the same time.
-            lock = sqlalchemy.func.hashtext("the preset admin key")
-            session.execute(
-                sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(lock))
-            )
+        # Several services may start on one database at the same time.
+        database.lock(session, "the preset admin key")
         key = session.scalar(
             sqlalchemy.select(Key).where(Key.prefix == credential.prefix)
         )

@@ -142,6 +142,14 @@ class Database:
                 session.execute(_LIMITS)
             yield session
 
+    def lock(self, session: Session, name: str) -> None:
+        """Locks a name until the commit; SQLite has only one writer anyway."""
+        if not self.is_sqlite:
+            number = sqlalchemy.func.hashtext(name)
+            session.execute(
+                sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(number))
+            )
+
     def allow_seconds(
         self, connection: sqlalchemy.Connection, seconds: float | None
     ) -> None:

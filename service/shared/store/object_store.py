@@ -10,8 +10,8 @@ Its objects, under the URL of the store:
     identity                        the id of the store
 
 An attempt uploads its files under a key of its own, so no two attempts write the same
-object. A version exists from the moment its marker does. The storage creates a marker
-only if there is none under its key, so that a number has one version for ever.
+object. A version exists from the moment its marker does. The caller locks the numbers
+of a model in the database, so that a number has one version for ever.
 """
 
 import hashlib
@@ -91,29 +91,18 @@ class ObjectStore:
     def identity(self) -> str:
         """Returns the content of the object `identity`."""
         key = self._key("identity")
-        with self._faults("written"), suppress(FileExistsError):
-            self._write_new(key, new_id().encode())
-        with self._faults("read"):
+        with self._faults("written and read"):
+            if not self._storage.exists(key):
+                self._storage.pipe_file(key, new_id().encode())
             return str(self._storage.cat_file(key).decode()).strip()
 
     def check(self) -> None:
         """Raises `StoreError` unless objects can be written, read and deleted."""
         key, content = self._key("check", new_id()), new_id().encode()
-        is_created_once = False
         with self._faults("written and read"):
-            self._write_new(key, content)
-            try:
-                self._write_new(key, b"")
-            except FileExistsError:
-                is_created_once = True
+            self._storage.pipe_file(key, content)
             found = self._storage.cat_file(key)
             self._storage.rm_file(key)
-        if not is_created_once:
-            raise StoreError(
-                "It overwrites an object that is to be created only if there is none "
-                "(`If-None-Match` in S3); use a storage that refuses",
-                self.url,
-            )
         if found != content:
             raise StoreError("It did not return the bytes that it was given", self.url)
 
@@ -229,17 +218,19 @@ class ObjectStore:
                 self._storage.put([str(path) for path in batch], keys)
 
     def add_version(self, staged: Path, name: str, at_least: int) -> int:
-        """Creates the marker of the next number."""
+        """Writes the marker of the next number."""
         manifest = (staged / MANIFEST_PATH).read_bytes()
         marker = _Marker(staged.name, hashlib.sha256(manifest).hexdigest())
         taken = self.numbers(name)
         for number in taken:
-            # An earlier call created the marker, but its transaction was lost.
-            if number >= at_least and self._holds(name, number, marker):
+            key = self._key("models", name, number)
+            # An earlier call wrote the marker, but its transaction was lost.
+            if number >= at_least and self._read_marker(key) == marker:
                 return number
         number = max([at_least, *(number + 1 for number in taken)])
-        while not self._create(self._key("models", name, number), marker):
-            number += 1
+        with self._faults("written"):
+            key = self._key("models", name, number)
+            self._storage.pipe_file(key, json.dumps(marker._asdict()).encode())
         return number
 
     def uploads(self) -> list[str]:
@@ -405,31 +396,6 @@ class ObjectStore:
         with self._faults("deleted"), suppress(FileNotFoundError):
             self._storage.rm_file(key)
 
-    def _create(self, key: str, marker: _Marker) -> bool:
-        """Creates a marker; returns False if the key has another one."""
-        content = json.dumps(marker._asdict()).encode()
-        try:
-            with self._faults("written"):
-                self._write_new(key, content)
-        except FileExistsError:
-            # The client repeats a request whose answer was lost.
-            return self._read_marker(key) == marker
-        return True
-
-    def _write_new(self, key: str, content: bytes) -> None:
-        """Writes an object, or raises `FileExistsError` if the key has one."""
-        try:
-            self._storage.pipe_file(key, content, mode="create")
-        except OSError as error:
-            # s3fs itself does so only if the answer names the header that failed, as
-            # Amazon's answers do, but not those of SeaweedFS.
-            if _status(error) == 412:
-                raise FileExistsError(str(error)) from error
-            raise
-
-    def _holds(self, name: str, number: int, marker: _Marker) -> bool:
-        return self._read_marker(self._key("models", name, number)) == marker
-
     def _read_marker(self, key: str) -> _Marker:
         with self._faults("read"):
             return _Marker(**json.loads(self._storage.cat_file(key)))
@@ -438,11 +404,11 @@ class ObjectStore:
     def _faults(self, action: str) -> Iterator[None]:
         """Turns errors of a storage's client into `StoreError`.
 
-        Lets `FileNotFoundError` pass if the bucket exists, and `FileExistsError`.
+        Lets `FileNotFoundError` pass if the bucket exists.
         """
         try:
             yield
-        except (StoreError, FileExistsError):
+        except StoreError:
             raise
         except FileNotFoundError as error:
             if "bucket does not exist" not in str(error):

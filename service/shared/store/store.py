@@ -25,7 +25,7 @@ class Store(Protocol):
 
     Whatever is in a store is complete and never changes. A version is *added* in one
     atomic step, under the next free number of its model. The caller orders changes of
-    one dataset, job or version by a lock in the database.
+    one dataset, job, version or model by a lock in the database.
 
     Every method may raise an `OSError`; one that knows the reason raises `StoreError`.
 

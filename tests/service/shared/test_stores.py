@@ -1,17 +1,16 @@
 """The contract of all stores, and what is particular to object stores."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import ClientError
-from s3fs.errors import translate_boto_error
 
 from service.job_process.cleanup import remove_leftovers
 from service.job_process.publish import publish, staging_directory
 from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
-from service.shared.database import Database
+from service.shared.database import Database, upgrade
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
@@ -20,6 +19,7 @@ from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.object_store import ObjectStore
 from service.shared.version_deletion import delete_version, finish_deletions
 from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.postgresql import new_database
 from tests.service.queued import job, leased, let_expire, submitted
 from tests.service.stores import S3
 from tfbbb.export.manifest import Manifest
@@ -228,6 +228,20 @@ def test_lost_transaction_adds_no_second_version(s3_queue: Queue) -> None:
     assert s3_queue.store.numbers("model") == [1]
 
 
+def test_jobs_that_publish_at_once_take_different_numbers(
+    tmp_path: Path, postgresql: str, s3_url: str
+) -> None:
+    database = Database(new_database(postgresql))
+    upgrade(database)
+    queue = queue_of(settings_of(tmp_path / "here", s3_url), database)
+    leases = [exporting(queue) for _ in range(4)]
+    models = [staged(queue, lease) for lease in leases]
+    with ThreadPoolExecutor(4) as executor:
+        numbers = list(executor.map(publish, [queue] * 4, leases, models))
+    assert sorted(numbers) == queue.store.numbers("model") == [1, 2, 3, 4]
+    database.close()
+
+
 def test_new_version_is_fetched_and_a_deleted_one_dropped(
     s3_queue: Queue, elsewhere: Store
 ) -> None:
@@ -267,45 +281,6 @@ def test_changed_file_in_the_storage_is_not_served(
     with pytest.raises(StoreError, match="is not the file that was exported"):
         elsewhere.version("model", 1)
     assert not (elsewhere.models / "model" / "1").exists()
-
-
-def test_storage_that_overwrites_markers_is_refused(
-    s3_queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = s3_queue.store
-    assert isinstance(store, ObjectStore)
-    write = store._storage.pipe_file
-
-    def overwrite(key: str, content: bytes, mode: str = "overwrite") -> None:
-        write(key, content)
-
-    monkeypatch.setattr(store._storage, "pipe_file", overwrite)
-    with pytest.raises(StoreError, match="overwrites an object"):
-        store.check()
-
-
-def test_refusal_that_names_no_condition_is_understood(
-    s3_queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = s3_queue.store
-    assert isinstance(store, ObjectStore)
-    write = store._storage.pipe_file
-    refused = []
-
-    def write_as_on_seaweedfs(key: str, content: bytes, mode: str) -> None:
-        try:
-            write(key, content, mode=mode)
-        except FileExistsError as error:
-            answer = error.__cause__
-            assert isinstance(answer, ClientError)
-            # Amazon's answer, and that of moto, names the header that failed.
-            del answer.response["Error"]["Condition"]
-            refused.append(key)
-            raise translate_boto_error(answer) from answer
-
-    monkeypatch.setattr(store._storage, "pipe_file", write_as_on_seaweedfs)
-    store.check()
-    assert len(refused) == 1
 
 
 def test_missing_bucket_is_named(s3_queue: Queue, s3: S3, s3_url: str) -> None:

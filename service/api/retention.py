@@ -7,6 +7,7 @@ nothing half removed that the next removal, or the next start, would not finish.
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -81,7 +82,8 @@ def prune(database: Database, settings: Settings, *, dry_run: bool) -> list[Item
         now = database.now(session)
     service = _Service(database, settings, open_store(settings), now)
     # All are found first, so that what goes is what a dry run shows.
-    found = [(item, _remove_version) for item in _find_versions(service)]
+    found: list[tuple[Item, _Remove]] = []
+    found += [(item, _remove_version) for item in _find_versions(service)]
     for setting, (find, remove) in _BY_AGE.items():
         if (before := service.before(setting)) is not None:
             found += [(item, remove) for item in find(service, before)]
@@ -179,6 +181,7 @@ def _find_jobs(service: _Service, before: float) -> Iterator[Item]:
             )
         ).all()
     for job_id, at in ended:
+        assert at is not None  # Such a job is not before any time.
         size = directory_bytes(JobFiles(service.settings, job_id).directory)
         yield Item("job", job_id, size, at)
 
@@ -201,13 +204,12 @@ def _find_job_logs(service: _Service, before: float) -> Iterator[Item]:
         epochs = select(Event.job_id).where(Event.type == "epoch").distinct()
         with_epochs = set(session.scalars(epochs))
     # The log of a job that goes itself goes with it.
-    going = service.before("job_days")
+    going = service.before("job_days") or -math.inf
     for job_id in sorted(jobs_with_log(service.settings) | with_epochs):
         log = JobFiles(service.settings, job_id).log
         stat = log.stat() if log.exists() else None
         at = finished.get(job_id, stat.st_mtime if stat else None)
-        goes_itself = going is not None and job_id in finished
-        if at is not None and at < before and not (goes_itself and at < going):
+        if at is not None and at < before and not (job_id in finished and at < going):
             yield Item("log of job", job_id, stat.st_size if stat else 0, at)
 
 

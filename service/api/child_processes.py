@@ -56,7 +56,9 @@ async def child_processes(
         for worker in _workers(settings, directory, listener, of_workers)
     ]
     for number in range(1, settings.job_slots + 1):
-        worker = process(f"worker {number}", *_TRAINING, "--until-input-ends")
+        # One of them is enough to be ready for the job that follows an upload.
+        prepare = "--prepare" if number == 1 else "--no-prepare"
+        worker = process(f"worker {number}", *_TRAINING, prepare, "--until-input-ends")
         running.append(_run(worker, stopping, _SECONDS_TO_STOP_TRAINING))
 
     watchdogs = [

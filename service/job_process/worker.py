@@ -23,6 +23,8 @@ _POLL_SECONDS = 0.5
 _SECONDS_TO_RECOVER = 10.0
 # Time without a job after which a worker gives back the memory of its libraries.
 _WARM_SECONDS = 300.0
+# Time for workers that have the libraries to take a job, before one imports them.
+_SECONDS_FOR_OTHERS = 1.0
 
 
 class Worker:
@@ -33,6 +35,7 @@ class Worker:
         trainer: Trains their models.
         process: The process of the worker.
         stopping: Set when the process must end.
+        prepares: Whether it imports its libraries when a table is uploaded.
     """
 
     def __init__(
@@ -41,11 +44,14 @@ class Worker:
         trainer: Trainer,
         process: Process,
         stopping: threading.Event,
+        *,
+        prepares: bool = True,
     ) -> None:
         self._queue = queue
         self._trainer = trainer
         self._process = process
         self._stopping = stopping
+        self._prepares = prepares
         self._upkeep = Upkeep(queue)
         # None before the first look: earlier uploads may be of last week.
         self._newest_upload: float | None = None
@@ -59,12 +65,15 @@ class Worker:
     def step(self) -> bool:
         """Runs a job, or prepares for one; returns whether it ran a job."""
         self._upkeep.do()
-        lease = self._queue.lease() if self._queue.has_work() else None
-        if lease is None:
+        if not self._queue.has_work():
             self._prepare()
             return False
-        self.attempt(lease)
-        return True
+        if self._used_at is None and self._stopping.wait(_SECONDS_FOR_OTHERS):
+            return False
+        lease = self._queue.lease()
+        if lease is not None:
+            self.attempt(lease)
+        return lease is not None
 
     def attempt(self, lease: Lease) -> bool:
         """Runs one attempt of a job; returns whether the job needs no other one."""
@@ -100,7 +109,8 @@ class Worker:
         newest = self._queue.newest_upload()
         seen, self._newest_upload = self._newest_upload, newest
         now = time.monotonic()
-        if seen is not None and newest > seen:
+        is_of_use = self._prepares or self._used_at is not None
+        if seen is not None and newest > seen and is_of_use:
             if self._used_at is None:
                 self._trainer.prepare(self._is_needed)
             self._used_at = now
@@ -130,11 +140,16 @@ def stop_on_signals(*, until_input_ends: bool = False) -> threading.Event:
 
 
 def run_worker(
-    queue: Queue, trainer: Trainer, stopping: threading.Event, job_id: str | None
+    queue: Queue,
+    trainer: Trainer,
+    stopping: threading.Event,
+    *,
+    job_id: str | None = None,
+    prepares: bool = True,
 ) -> int:
     """Runs one queued job, or all until the process must end; returns the exit code."""
     process = Process(once=job_id is not None)
-    worker = Worker(queue, trainer, process, stopping)
+    worker = Worker(queue, trainer, process, stopping, prepares=prepares)
     if job_id is None:
         worker.run()
         return 0

@@ -38,6 +38,10 @@ def worker(
     ray_gpus: Annotated[
         float, typer.Option(min=0, help="GPUs that Ray reserves for a job.")
     ] = 0.0,
+    prepare: Annotated[
+        bool,
+        typer.Option(help="Import TensorFlow when a table is uploaded, for its job."),
+    ] = True,
     until_input_ends: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Train the queued jobs of a service, one after the other.
@@ -88,7 +92,10 @@ def worker(
                 require_tensorflow("Training")
                 from service.job_process.table_trainer import TableTrainer
 
-                code = run_worker(queue, TableTrainer(settings), stopping, job)
+                trainer = TableTrainer(settings)
+                code = run_worker(
+                    queue, trainer, stopping, job_id=job, prepares=prepare
+                )
     end_process(code)
 
 

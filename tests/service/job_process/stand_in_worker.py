@@ -143,13 +143,14 @@ def _progress(step: int, steps: int) -> Progress:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--job")
+    parser.add_argument("--prepare", action=argparse.BooleanOptionalAction)
     parser.add_argument("--until-input-ends", action="store_true")
     options = parser.parse_args()
     configure_logging("worker")
     settings = Settings.from_environment()
     queue = Queue(Database(settings.effective_database_url), settings)
     stopping = stop_on_signals(until_input_ends=options.until_input_ends)
-    return run_worker(queue, CountingTrainer(settings), stopping, options.job)
+    return run_worker(queue, CountingTrainer(settings), stopping, job_id=options.job)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,10 @@ def stopping() -> threading.Event:
 
 
 @pytest.fixture
-def worker(queue: Queue, stopping: threading.Event) -> Worker:
+def worker(
+    queue: Queue, stopping: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> Worker:
+    monkeypatch.setattr(worker_module, "_SECONDS_FOR_OTHERS", 0.0)
     Preparing.prepared.clear()
     trainer = Preparing(queue.settings)
     return Worker(queue, trainer, StandInProcess(), stopping)
@@ -101,14 +104,35 @@ def test_upload_prepares_an_idle_worker_for_some_minutes(
         worker.step()
 
 
-def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
-    queue: Queue, worker: Worker, stopping: threading.Event
+def test_worker_that_does_not_prepare_leaves_a_job_to_others_first(
+    queue: Queue, stopping: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Preparing.prepared.clear()
+    trainer = Preparing(queue.settings)
+    cold = Worker(queue, trainer, StandInProcess(), stopping, prepares=False)
+    cold.step()
+    add_table(queue, created_at=time.time())
+    cold.step()
+    assert Preparing.prepared == []
+    (job_id,) = submitted(queue)
+
+    def wait(seconds: float) -> bool:
+        # Meanwhile a worker that has the libraries takes the job.
+        assert queue.lease_job(job_id) is not None
+        return False
+
+    monkeypatch.setattr(stopping, "wait", wait)
+    assert not cold.step()
+
+
+def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
+    queue: Queue, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "_SECONDS_TO_RECOVER", 0.0)
     (job_id,) = submitted(queue)
     directory = JobFiles(queue.settings, job_id).directory
     directory.parent.mkdir(parents=True)
     directory.write_text("not a directory")
-    stopping.set()  # It would pause.
     with pytest.raises(OSError, match="File exists"):
         worker.step()
     assert states(queue, job_id) == ["queued", "running", "queued"]

@@ -26,10 +26,6 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class OtherVersionError(Exception):
-    """Only another version of tfbbb can run the job; the message says why."""
-
-
 class ShutdownError(Exception):
     """The process must end; its job goes back to the queue."""
 
@@ -108,10 +104,6 @@ class Attempt:
         except (Interrupted, CancelledError):
             reason = "The service stopped"
             self._retry(lambda: self.queue.release(self.lease, reason))
-        except OtherVersionError as error:
-            reason = str(error)
-            logger.warning(reason)
-            self._retry(lambda: self.queue.leave_to_another_version(self.lease, reason))
         except (StaleAttemptError, ShutdownError):
             raise
         except Exception as error:

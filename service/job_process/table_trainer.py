@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 import tfbbb
-from service.job_process.attempt import OtherVersionError
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
@@ -31,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 # Enough to choose a likelihood for.
 _REHEARSED_ROWS = 100
+
+
+class OtherVersionError(Exception):
+    """The job was accepted by a version of tfbbb whose specs this one cannot read."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,8 @@ def _spec(job: Job) -> JobSpec:
         field = ".".join(map(str, first["loc"]))
         raise OtherVersionError(
             f"Another version of tfbbb accepted the job, whose field {field!r} the "
-            f"trainer of version {tfbbb.__version__} cannot read ({first['msg']}): a "
-            "trainer of that version can run it"
+            f"worker of version {tfbbb.__version__} cannot read ({first['msg']}): "
+            "retry the job when all have the same version."
         ) from None
 
 

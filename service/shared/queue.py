@@ -24,9 +24,6 @@ logger = logging.getLogger(__name__)
 MOST_DEATHS = 3
 # Pauses before the next attempt of a job whose process died, by its earlier deaths.
 _PAUSES = (1.0, 5.0, 0.0)
-# Pause before the next attempt of a job that this version cannot run, and how long
-# another version may take to come.
-_SECONDS_TO_ANOTHER_VERSION, _SECONDS_FOR_UPGRADE = 30.0, 3600.0
 # Number of queued jobs among which to look for one that its key may run.
 _CANDIDATES = 50
 _ORDER = (Job.priority.desc(), Job.created_at, Job.id)
@@ -190,19 +187,6 @@ class Queue:
         """
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
-
-    def leave_to_another_version(self, lease: Lease, reason: str) -> None:
-        """Requeues a job that only another version of tfbbb can run.
-
-        While services are upgraded one after the other, such a version comes. The job
-        fails if none has run it an hour after its first attempt.
-        """
-        with self.database.writing() as session:
-            job, now = self.lock_job(session, lease), self.database.now(session)
-            if now - (job.started_at or now) < _SECONDS_FOR_UPGRADE:
-                self._requeue(session, job, reason, _SECONDS_TO_ANOTHER_VERSION)
-            else:
-                self._end(session, job, JobState.FAILED, reason)
 
     def record_death(self, lease: Lease, reason: str) -> None:
         """Requeues a job whose process died; the third death without progress fails."""

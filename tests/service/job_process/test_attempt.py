@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from service.job_process import attempt as run
-from service.job_process.attempt import Attempt, OtherVersionError
-from service.job_process.table_trainer import TableTrainer
+from service.job_process.attempt import Attempt
 from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
@@ -123,36 +122,6 @@ def test_impossible_job_fails_with_the_reason(
     assert failed.state == "failed"
     assert reason in (failed.error or "")
     assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
-
-
-def test_job_of_another_version_waits_for_its_trainer_for_an_hour(
-    queue: Queue, lease: Lease
-) -> None:
-    def refuse() -> None:
-        raise OtherVersionError("a later version has the field")
-
-    attempt(queue, lease, Trainer(refuse)).run()
-    found = job(queue, lease.job_id)
-    assert (found.state, found.deaths) == ("queued", 0)
-    assert (found.not_before or 0.0) > time.time() + 20
-    with queue.database.writing() as session:
-        row = session.get_one(Job, lease.job_id)
-        row.not_before, row.started_at = None, time.time() - 3601
-    second = queue.lease()
-    assert second is not None
-    Attempt(queue, second, threading.Event(), Trainer(refuse), pytest.fail).run()
-    assert job(queue, lease.job_id).error == "a later version has the field"
-
-
-def test_spec_with_fields_of_another_version_is_left_to_it(
-    queue: Queue, lease: Lease
-) -> None:
-    later = job(queue, lease.job_id)
-    later.spec = {"target": "y", "task": "regression", "colour": "red"}
-    with pytest.raises(OtherVersionError, match=r"whose field 'colour' the trainer"):
-        TableTrainer(queue.settings).train(
-            later, None, lambda _: None, lambda: False, JobClock()
-        )
 
 
 def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import tfbbb.training
-from service.job_process.table_trainer import TableTrainer
+from service.job_process.table_trainer import OtherVersionError, TableTrainer
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
@@ -46,3 +46,12 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     assert trained.lineage["judgement"] == {"rows": 2}
     assert trained.lineage["recalibration"] == {"chosen": "none"}
     assert trainings == [["checkpoint-000000000100"], []]
+
+
+def test_spec_with_fields_of_another_version_is_not_read(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
+    later = Job(id="a" * 24, spec={"target": "y", "colour": "red"})
+    with pytest.raises(OtherVersionError, match=r"whose field 'colour' the worker"):
+        TableTrainer(settings).train(
+            later, None, lambda _: None, lambda: False, JobClock()
+        )

@@ -124,7 +124,7 @@ class ColumnStatistics:
                 "min": _finite(self.minimum),
                 "max": _finite(self.maximum),
                 "mean": _finite(self._mean) if finite else None,
-                "standard_deviation": _finite(deviation),
+                "std": _finite(deviation),
             }
         elif self.type == "date":
             figures |= {"min": _text(self.first), "max": _text(self.last)}

@@ -49,7 +49,7 @@ class DatasetColumn(BaseModel):
     min: float | str | None = Field(None, description="Minimum of numbers or dates.")
     max: float | str | None = None
     mean: float | None = Field(None, description="Mean of numbers.")
-    standard_deviation: float | None = None
+    std: float | None = None
     notation: JsonObject | None = Field(
         None,
         description="How the texts of a column are read as numbers, booleans, dates or "

@@ -133,7 +133,8 @@ def test_a_prediction_has_what_changed_since_the_last(change, request):
 def test_training_and_saving_change_no_constant(tmp_path):
     layer, _ = normalization()
     inputs = keras.Input((2,))
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(layer(inputs)))
+    hidden = Scale()(layer(inputs))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
     model.compile("adam")
     model.predictive(X)
     structure = Structure.of(model)

@@ -85,7 +85,7 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
     if type(value) in _LEAVES:
         yield value
     elif isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES:
-        yield from (value.shape, value.dtype.str, value.tobytes())
+        yield from (*value.shape, value.dtype.str, value.tobytes())
     elif isinstance(value, FunctionType | MethodType):
         yield from _of_function(value, depth)
     elif isinstance(value, _CONTAINERS) and len(value) <= _MOST_PARTS and depth:

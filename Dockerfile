@@ -45,7 +45,7 @@ RUN pip install --no-compile --no-deps --prefix /opt/package . \
         --invalidation-mode unchecked-hash /opt/package/lib \
     && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.judging.explain, tfbbb.export, tfbbb.inference, \
         tfbbb.scores.plots, tfbbb.sklearn, tfbbb.training, service.app, \
-        service.job_process.table_trainer, service.model_process.worker'
+        service.job_process.table_trainer, service.api.worker'
 
 FROM predict-dependencies AS predict-package
 ARG SOURCE_COMMIT=""
@@ -57,7 +57,7 @@ RUN pip install --no-compile --no-deps --prefix /opt/package ./deploy/predict \
         --invalidation-mode unchecked-hash /opt/package/lib \
     && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.cli, tfbbb.client, \
         tfbbb.export.reader, tfbbb.judging.evaluation, tfbbb.judging.explain, \
-        service.app, service.inspection_process.inspect, service.model_process.worker, s3fs'
+        service.app, service.inspection_process.inspect, service.api.worker, s3fs'
 
 # What both images have.
 FROM ${BASE_IMAGE} AS runtime

@@ -24,8 +24,7 @@ from tfbbb.client import Client
 NUMBERS = (1, 10, 100)
 COLUMNS = 8
 FIGURES = (
-    "process_resident_memory_bytes",
-    "tfbbb_models_process_resident_memory_bytes",
+    "tfbbb_api_resident_memory_bytes",
     "tfbbb_disk_bytes",
 )
 
@@ -46,12 +45,12 @@ def main() -> None:
         for number in numbers:
             print(f"{number} models ...", file=sys.stderr)
             rows.append([f"{number:,}", *measure(folder / "models", model, number)])
-    heads = ["models", "API, MB", "model processes, MB", "disk, MB"]
+    heads = ["models", "API, MB", "disk, MB"]
     print_table("Capacity", heads, rows)
 
 
 def measure(models: Path, model: Path, number: int) -> list[str]:
-    """Returns MB of memory by kind of process, and MB of disk."""
+    """Returns MB of memory of the API, and MB of disk."""
     for place in range(number):
         shutil.copytree(model, models / f"model{place}")
     with running_service(models) as service:

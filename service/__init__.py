@@ -1,10 +1,11 @@
-"""The REST service, one folder per process.
+"""The REST service.
 
-- `api` speaks HTTP, and starts the model processes and the workers.
-- `model_process` loads the models and computes predictions.
+- `parent` starts the processes of the service, and restarts and stops them.
+- `api` is a process that answers: it speaks HTTP.
+- `model_process` is the models of such a process: loads them, computes predictions.
 - `job_process` runs training jobs: `tfbbb worker`.
 - `inspection_process` reads one uploaded table, for the API.
-- `shared` is what several processes use. Processes import `shared`, but never each
+- `shared` is what several of these use. Processes import `shared`, but never each
   other: they communicate through the database, files, and the messages in `shared`.
 """
 

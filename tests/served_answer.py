@@ -8,7 +8,7 @@ import orjson
 
 from service.model_process.answer import Block, VersionName, compute, finish, prepare
 from service.model_process.codecs import CODECS
-from service.shared.frames import Frame
+from service.model_process.codecs.codec import Written
 from service.shared.settings import Settings
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -21,14 +21,14 @@ def served_answer(model: Any, body: dict[str, Any]) -> Any:
 
 def served_body(
     model: Any, codec: str, body: bytes, options: Mapping[str, Any] = NO_OPTIONS
-) -> bytes | bytearray:
+) -> bytes:
     """Returns the body of an answer in a wire format to a body in the same format."""
-    return served_frame(model, codec, body, options).body
+    return served(model, codec, body, options).body
 
 
-def served_frame(
+def served(
     model: Any, codec: str, body: bytes, options: Mapping[str, Any] = NO_OPTIONS
-) -> Frame:
+) -> Written:
     """Returns an answer in a wire format to a body in the same format."""
     query = CODECS[codec].read(body, options)
     request = prepare(VersionName("m", 1), model.manifest, query, Settings())

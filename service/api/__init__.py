@@ -1,1 +1,1 @@
-"""The API process, which speaks HTTP: one folder per resource."""
+"""An API process, which speaks HTTP: one folder per resource."""

@@ -2,11 +2,9 @@
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
-from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -18,7 +16,6 @@ from service.api.datasets.store import DatasetStore
 from service.api.feedback import endpoints as feedback
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
-from service.api.http.load_shedding import Door, LoadShedding
 from service.api.http.outages import (
     DATABASE_OUTAGES,
     answer_database_outage,
@@ -35,7 +32,6 @@ from service.api.keys import session
 from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
-from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
@@ -45,27 +41,28 @@ from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.registries import Registries
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
-from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
 from service.api.open_inference import health as open_inference_health
 from service.api.openapi import describe_portably
-from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
-from service.api.processes import first_process, further_process
+from service.api.preparation import prepare
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
-from service.shared.data_directory import lock_data_directory, write_reserve
-from service.shared.database import Database, upgrade
+from service.model_process.adoption import Ledger
+from service.model_process.metrics import LoadedMetrics
+from service.model_process.models import Models
+from service.model_process.registry import ModelRegistry
+from service.shared.data_directory import lock_data_directory
+from service.shared.database import Database
 from service.shared.errors import (
     Forbidden,
     Unauthenticated,
     Unavailable,
 )
-from service.shared.installation import check_installation
 from service.shared.queue import Queue
+from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
-from service.shared.store import open_store
 
 # Allocations before a collection, and younger collections before each older one.
 _GC_THRESHOLDS = (10_000, 20, 100)
@@ -89,19 +86,17 @@ Times are ISO 8601, in UTC.
 def create_app(
     settings: Settings | None = None,
     *,
-    listener: socket.socket | None = None,
-    directory: Path | None = None,
+    refreshes: Refreshes | None = None,
 ) -> FastAPI:
-    """Creates the service, an ASGI application.
+    """Creates an API process of the service, an ASGI application.
 
-    Example:
-
-    `uvicorn --factory --http service.api.http.protocol:JsonErrorProtocol
-    service.app:create_app`
+    Args:
+        settings: The settings; by default those of the environment.
+        refreshes: When the API processes have read the models directory; one without
+            others, and without a parent, prepares the database itself.
     """
     settings = settings or Settings.from_environment()
     metrics = Registries()
-    door = Door(metrics.counted)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
@@ -110,60 +105,32 @@ def create_app(
         # of other requests.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
-        patience = Patience()
-        keyring = Keyring(database, settings)
-        # The caller that has a listener has locked it.
-        is_alone = listener is None and directory is None
+        is_alone = refreshes is None
+        followed = refreshes or Refreshes()
         with (
-            lock_data_directory(settings) if is_alone else nullcontext(),
             shutdown_event() as stopping,
+            lock_data_directory(settings) if is_alone else nullcontext(),
         ):
-            if directory is None:
-                await asyncio.to_thread(_prepare, database, settings)
-            async with (
-                first_process(settings, listener, stopping)
-                if directory is None
-                else further_process(settings, directory)
-            ) as homes:
-                tending = asyncio.create_task(homes.tend())
-                client = ModelsClient(homes, settings)
-                queue = Queue(database, settings)
-                metrics.observed.register(JobMetrics(database))
-                metrics.observed.register(FeedbackMetrics(database))
-                metrics.observed.register(
-                    DiskMetrics(settings, queue.store.models, database)
-                )
-                state = ServiceState(
-                    settings=settings,
-                    database=database,
-                    keyring=keyring,
-                    models=client,
-                    latest_version=LatestVersionBarrier(client),
-                    routes=LabelRoutes(database, patience),
-                    patience=patience,
-                    queue=queue,
-                    stopping=stopping,
-                    datasets=DatasetStore(settings, database, queue.store),
-                    inspector=Inspector(),
-                    metrics=metrics,
-                )
-                # One process of a machine removes what is not kept any longer.
-                removing = (
-                    asyncio.create_task(retention.tend(database, settings))
-                    if directory is None
-                    else None
-                )
-                # The objects made so far live until shutdown. If every garbage
-                # collection visited them, 1 MB of JSON would take 0.5 s to parse.
-                gc.freeze()
-                # A full collection visits every connection: of thousands, it takes a
-                # tenth of a second.
-                gc.set_threshold(*_GC_THRESHOLDS)
-                yield {"service": state, "door": door}
-                tending.cancel()
-                if removing is not None:
-                    removing.cancel()
-                await client.close()
+            if is_alone:
+                await asyncio.to_thread(prepare, database, settings)
+            state = _create_state(settings, database, metrics, followed, stopping)
+            state.models.start()
+            # One process of a service removes what is not kept any longer.
+            removing = (
+                None
+                if followed.number
+                else asyncio.create_task(retention.tend(database, settings))
+            )
+            # The objects made so far live until shutdown. If every garbage
+            # collection visited them, 1 MB of JSON would take 0.5 s to parse.
+            gc.freeze()
+            # A full collection visits every connection: of thousands, it takes a
+            # tenth of a second.
+            gc.set_threshold(*_GC_THRESHOLDS)
+            yield {"service": state}
+            if removing is not None:
+                removing.cancel()
+            state.models.close()
         database.close()
 
     app = FastAPI(
@@ -202,7 +169,6 @@ def create_app(
     app.include_router(guide.router)
     app.include_router(page.router)
     app.add_middleware(Authentication)
-    app.add_middleware(LoadShedding, door=door)
     app.add_middleware(
         RequestMetrics,
         registry=metrics.counted,
@@ -220,16 +186,31 @@ def create_app(
     return app
 
 
-def _prepare(database: Database, settings: Settings) -> None:
-    """Creates the tables, and removes the files that dead processes left."""
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = open_store(settings)
-    if not store.is_directory:
-        store.models.mkdir(exist_ok=True)
-    database.wait()
-    upgrade(database)
-    check_installation(database, settings)
-    if settings.admin_key is not None:
-        preset_admin_key(database, settings.admin_key.get_secret_value())
-    DatasetStore(settings, database, store).sweep()
-    write_reserve(settings)
+def _create_state(
+    settings: Settings,
+    database: Database,
+    metrics: Registries,
+    refreshes: Refreshes,
+    stopping: asyncio.Event,
+) -> ServiceState:
+    queue = Queue(database, settings)
+    ledger = Ledger(database, queue.store)
+    registry = ModelRegistry(queue.store, ledger, settings.model_memory_bytes)
+    models = Models(registry, settings, metrics.counted, refreshes)
+    metrics.observed.register(LoadedMetrics(registry))
+    metrics.observed.register(JobMetrics(database))
+    metrics.observed.register(FeedbackMetrics(database))
+    metrics.observed.register(DiskMetrics(settings, queue.store.models, database))
+    return ServiceState(
+        settings=settings,
+        database=database,
+        keyring=Keyring(database, settings),
+        models=models,
+        latest_version=LatestVersionBarrier(models),
+        routes=LabelRoutes(database),
+        queue=queue,
+        stopping=stopping,
+        datasets=DatasetStore(settings, database, queue.store),
+        inspector=Inspector(),
+        metrics=metrics,
+    )

@@ -11,9 +11,8 @@ from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics.registries import Registries
-from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
-from service.api.patience import Patience
+from service.model_process.models import Models
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
@@ -27,10 +26,9 @@ class ServiceState:
         settings: The settings of the service.
         database: Holds keys, datasets, jobs and versions.
         keyring: Identifies callers by their keys.
-        models: Client of the model process.
+        models: The models of this process.
         latest_version: Delays reporting a success until its version serves requests.
         routes: The versions of labels, for predictions.
-        patience: Bounds the time that requests wait for the database.
         queue: The training jobs.
         metrics: The metrics of the API.
         stopping: Set at shutdown; long-running requests must finish.
@@ -41,10 +39,9 @@ class ServiceState:
     settings: Settings
     database: Database
     keyring: Keyring
-    models: ModelsClient
+    models: Models
     latest_version: LatestVersionBarrier
     routes: LabelRoutes
-    patience: Patience
     queue: Queue
     metrics: Registries
     stopping: asyncio.Event

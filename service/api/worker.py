@@ -1,8 +1,8 @@
-"""A further API process: `python -m service.api.worker LISTENER DIRECTORY`.
+"""An API process: `python -m service.api.worker NUMBER LISTENER FILE`.
 
-The first API process starts it, and gives it the number of the listening socket and the
-directory of the sockets of the model processes. The process ends at SIGTERM, and when
-its standard input ends, which is when the first process ends.
+The parent (`service.parent`) starts it, and gives it the number of the listening socket
+and the file of `service.shared.refreshes`, which all of them share. The process ends at
+SIGTERM, and when its standard input ends, which is when the parent ends.
 """
 
 import logging
@@ -13,25 +13,29 @@ import sys
 import threading
 from pathlib import Path
 
-from service.api.app import create_app
-from service.api.server import run, server
-from service.shared.logs import configure_logging
-from service.shared.settings import Settings
-
 
 def main() -> None:
-    """Answers requests until the first API process stops or ends."""
-    listener, directory = int(sys.argv[1]), Path(sys.argv[2])
-    threading.Thread(target=_stop_with_the_first, daemon=True).start()
-    configure_logging("api")
+    """Answers requests until the parent stops or ends."""
+    # Imported here: the child processes of this one import this module too.
+    from service.api.app import create_app
+    from service.api.server import run, server
+    from service.shared.logs import configure_logging
+    from service.shared.refreshes import Refreshes
+    from service.shared.settings import Settings
+
+    number, listener, file = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    threading.Thread(target=_stop_with_the_parent, daemon=True).start()
+    configure_logging(f"api {number}")
     settings = Settings.from_environment()
-    worker = server(create_app(settings, directory=directory))
-    # The first process has said that the service starts, and on which port.
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    refreshes = Refreshes(file, number, settings.workers)
+    worker = server(create_app(settings, refreshes=refreshes))
+    if number:
+        # The first one says that the service starts, and on which port.
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     run(worker, socket.socket(fileno=listener))
 
 
-def _stop_with_the_first() -> None:
+def _stop_with_the_parent() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

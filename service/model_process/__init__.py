@@ -1,1 +1,1 @@
-"""The model process, which loads models and computes predictions."""
+"""The models of an API process: loads them, and computes predictions."""

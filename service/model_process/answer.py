@@ -13,7 +13,7 @@ from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import fill_targets, read_targets
-from service.model_process.work import check_work, work
+from service.model_process.work import answers_per_draw, check_work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
@@ -41,9 +41,6 @@ _UNLIKE = "unlike"
 
 # Each array has one entry per row.
 _NUM_SAMPLES = "num_samples"
-_TRUNCATED = "truncated"
-# Fewer draws say too little of a variance.
-_LEAST_DRAWS = 8
 Arrays = dict[str, np.ndarray]
 Outputs = dict[str, np.ndarray | JsonList]
 
@@ -79,10 +76,8 @@ class Request:
         targets: The targets of the rows, or None.
         warnings: The sentences about each row.
         faults: What is not as in training in each column.
+        per_draw: The numbers that it asks for per row and draw.
         max_num_samples: The most draws that the limit of work allows.
-        most_in_time: The most draws for which a standard error may ask, because more
-            would be too late; None if nothing is too late.
-        is_truncated: Whether fewer draws were made than asked, to be in time.
     """
 
     version: VersionName
@@ -94,9 +89,8 @@ class Request:
     targets: KnownTargets | None
     warnings: list[list[str]]
     faults: ColumnFaults
+    per_draw: int
     max_num_samples: int
-    most_in_time: int | None = None
-    is_truncated: bool = False
 
     @property
     def seed(self) -> int:
@@ -104,17 +98,17 @@ class Request:
         seed = self.query.parameters.seed
         return self.manifest.default_seed if seed is None else seed
 
-    @cached_property
+    @property
     def work(self) -> int:
         """How much computing the request costs."""
-        return work(self.num_rows, self.num_samples, self.query, self.manifest)
+        return self.num_rows * self.num_samples * self.per_draw
 
     @property
     def asks_moments(self) -> bool:
         """Whether the answer has the moments, beside what else is asked."""
         return self.query.signature in ("serving_default", "predict")
 
-    @property
+    @cached_property
     def asked(self) -> list[Question]:
         """The questions that the request asks."""
         return [
@@ -129,21 +123,6 @@ class Request:
         """The signatures that answer the request."""
         asked = [question.name for question in self.asked]
         return ("predict", *asked) if self.asks_moments else tuple(asked)
-
-    @property
-    def may_truncate(self) -> bool:
-        """Whether the client accepts fewer draws where all of them would be too late.
-
-        The request names a deadline and no number of draws, and the answer has a
-        standard error that says what the fewer draws cost.
-        """
-        parameters = self.query.parameters
-        return (
-            parameters.deadline_ms is not None
-            and parameters.num_samples is None
-            and self.asks_moments
-            and not any(question.draws_first for question in self.asked)
-        )
 
     @property
     def needs_passes(self) -> bool:
@@ -174,21 +153,7 @@ class Request:
             for name, value in parameters
             if name not in _NOT_IN_KEY
         )
-        draws = self.num_samples, self.seed, self.is_truncated
-        return self.signatures, *draws, *others
-
-
-class LoadedRequest(NamedTuple):
-    """A request with the model that answers it, which may be unloaded meanwhile."""
-
-    model: "ExportedModel"
-    request: Request
-
-    @property
-    def batch_key(self) -> Hashable | None:
-        """Equal for requests that may be computed together; None for one alone."""
-        key = self.request.batch_key
-        return None if key is None else (self.model, key)
+        return self.signatures, self.num_samples, self.seed, *others
 
 
 @dataclass(frozen=True)
@@ -258,7 +223,8 @@ def prepare(
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    check_work(query.num_rows, num_samples, query, manifest, settings.max_work)
+    per_draw = answers_per_draw(query, manifest)
+    check_work(query.num_rows, num_samples, per_draw, settings.max_work)
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
     targets = None
@@ -284,21 +250,9 @@ def prepare(
         targets=targets,
         warnings=warnings,
         faults=faults.by_column(),
-        max_num_samples=settings.max_work // max(1, work(num_rows, 1, query, manifest)),
+        per_draw=per_draw,
+        max_num_samples=settings.max_work // max(1, num_rows * per_draw),
     )
-
-
-def truncate(request: Request, most_work: float) -> Request:
-    """Returns a request for fewer draws, about as many as some work allows.
-
-    Their number is a power of two, so that such requests can be computed together, and
-    8 at least.
-    """
-    fit = most_work * request.num_samples / request.work
-    draws = 2 ** int(np.log2(max(fit, _LEAST_DRAWS)))
-    if draws >= request.num_samples:
-        return request
-    return replace(request, num_samples=draws, is_truncated=True)
 
 
 def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
@@ -331,8 +285,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     # The number of draws that a standard error took.
     if (taken := draws_taken(blocks)) is not None:
         del arrays[_NUM_SAMPLES]
-        truncated = bool(arrays.pop(_TRUNCATED)[0])
-        request = replace(request, num_samples=taken, is_truncated=truncated)
+        request = replace(request, num_samples=taken)
     classes = request.manifest.classes
     if "variance" in arrays:
         arrays["std"] = np.sqrt(arrays["variance"])
@@ -436,19 +389,17 @@ def _predict(
 ) -> Arrays:
     """Returns the outputs of all signatures for the rows of some tensors."""
     parameters, arrays = request.query.parameters, Arrays()
-    num_samples, truncated = request.num_samples, False
+    num_samples = request.num_samples
     if parameters.max_standard_error is not None:
-        num_samples, truncated = find_num_samples(
+        num_samples = find_num_samples(
             model,
             tensors,
             parameters,
             num_samples,
             request.max_num_samples,
-            request.most_in_time,
         )
         num_rows = len(next(iter(tensors.values())))
         arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
-        arrays[_TRUNCATED] = np.full(num_rows, truncated)
     if request.needs_passes and not request.asks_moments:
         raise InvalidRequest(
             "`parameters.method` belongs to the signatures serving_default and "

@@ -91,7 +91,7 @@ class VersionCopies:
     def _fetch(self, name: str, number: int) -> None:
         """Fetches a version that is not here; logs a fault once."""
         try:
-            # The model processes of a machine share its copies.
+            # The API processes of a machine share its copies.
             self._store.models.mkdir(parents=True, exist_ok=True)
             with (self._store.models / _LOCK).open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)

@@ -31,4 +31,4 @@ def score_feedback(
     model = version.load()
     name = VersionName(version.name, version.number)
     request = prepare(name, model.manifest, query, settings)
-    return request, score(model, request)
+    return request, model.run(score, request)

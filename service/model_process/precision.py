@@ -24,19 +24,15 @@ def find_num_samples(
     parameters: DrawParameters,
     num_samples: int,
     most: int,
-    most_in_time: int | None = None,
-) -> tuple[int, bool]:
+) -> int:
     """Returns the number of draws whose mean has the standard error asked for.
-
-    Also returns whether they are fewer, because more would be too late.
 
     A pilot estimates it, as for `tfbbb.predictive`. Its seed is not that of the answer.
     """
     bound = parameters.max_standard_error
     assert bound is not None
     seed = model.manifest.default_seed if parameters.seed is None else parameters.seed
-    allowed = most if most_in_time is None else min(most, most_in_time)
-    pilot = max(num_samples, min(_LEAST_PILOT, allowed))
+    pilot = max(num_samples, min(_LEAST_PILOT, most))
     answers = model.predict(tensors, pilot, seed ^ _OTHER_SEED)
     needed_by_row = count_needed_draws(
         answers["mean_standard_error"].astype(np.float64),
@@ -46,8 +42,6 @@ def find_num_samples(
         parameters.relative_error,
     )
     needed = max(float(num_samples), float(np.ceil(needed_by_row.max())))
-    if most_in_time is not None and needed > most_in_time:
-        return max(num_samples, allowed), True
     if needed > most:
         raise RequestTooLarge(
             "`parameters.max_standard_error` needs more draws than the limit of "
@@ -55,7 +49,7 @@ def find_num_samples(
             f"at a time or allow a larger error. Received: {bound:g}, which needs "
             f"about {needed:.2g} draws of at most {most}"
         )
-    return int(needed), False
+    return int(needed)
 
 
 def _deviations(answers: dict[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:

@@ -4,11 +4,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
+from service.model_process.loaded_model import LoadedModel
 from service.model_process.version import ServedVersion, fingerprint
 from service.shared.errors import Unavailable, UnknownModel
 from service.shared.store import Store
@@ -33,31 +34,27 @@ class ModelRegistry:
     be published if there are any. If somebody has made a version `latest`, only
     later ones take its place. It changes only after another version has been loaded,
     so that a new version, even a broken one, never interrupts predictions. Versions
-    with labels are loaded too, others on demand.
+    with labels are loaded too, others on demand. If the loaded ones have more than
+    `max_bytes`, those that were not used for longest are unloaded until somebody asks
+    for them.
 
     Attributes:
         has_refreshed: Whether the directory was read once.
-        settled: Names of the models whose versions are loaded or known to be broken.
     """
 
     def __init__(
-        self,
-        store: Store,
-        ledger: Ledger,
-        homed: Collection[str] | None = None,
+        self, store: Store, ledger: Ledger, max_bytes: float = float("inf")
     ) -> None:
         self.root = store.models
-        self.settled: frozenset[str] = frozenset()
+        self._max_bytes = max_bytes
         self._ledger = ledger
         self._copies = VersionCopies(store, ledger)
-        self._homed = None if homed is None else frozenset(homed)
-        self._must_refresh = threading.Event()
         self._models: Mapping[str, Mapping[int, ServedVersion]] = {}
         self._latest: dict[str, ServedVersion] = {}
         self._made_latest: dict[str, MadeLatest] = {}
         self._kept: set[ServedVersion] = set()
         self._scanning = threading.Lock()
-        # Held for each change of `_homed`, `settled`, `_latest` and `_kept`.
+        # Held for each change of `_latest` and `_kept`.
         self._changing = threading.Lock()
         self.has_refreshed = False
         self._misplaced: set[Path] = set()
@@ -65,32 +62,12 @@ class ModelRegistry:
         self._found_in: tuple[int, int] | None = None
         self._is_gone = False
 
-    def watch(self, stop: threading.Event, poll_seconds: float) -> None:
-        """Refreshes until `stop` is set."""
-        while not stop.is_set():
-            self._must_refresh.clear()
-            try:
-                self.refresh(stop)
-            except Exception:
-                logger.exception("could not read the models in %s", self.root)
-            self._must_refresh.wait(poll_seconds)
-
-    def keep(self, names: Collection[str]) -> None:
-        """Makes this process the home of some models, which the next refresh loads.
-
-        The next refresh drops the models that have another home now.
-        """
-        homed = frozenset(names)
-        with self._changing:
-            before, self._homed = self._homed, homed
-            self.settled &= homed
-        if homed != before:
-            self._must_refresh.set()
-
-    def homed(self) -> list[str]:
-        """Returns the names of the models whose home is this process."""
-        homed = self._homed
-        return [name for name in self.names() if homed is None or name in homed]
+    def try_refresh(self, stop: threading.Event) -> None:
+        """Refreshes; logs an error, after which the versions stay as they are."""
+        try:
+            self.refresh(stop)
+        except Exception:
+            logger.exception("could not read the models in %s", self.root)
 
     def refresh(self, stop: threading.Event | None = None) -> None:
         """Scans the directory, loads `latest` of each model, adopts other versions."""
@@ -99,28 +76,19 @@ class ModelRegistry:
         self._copies.fetch_newest()
         self.scan()
         self._find_made_latest()
-        homed = self.homed()
-        for name in homed:
+        for name in self.names():
             if stop is not None and stop.is_set():
                 return
             try:
                 self._load_latest(name)
             except (Unavailable, UnknownModel):
                 continue  # The states of the versions have the reason.
-        with self._changing:
-            # A model may have got its home here since this refresh began.
-            for name in self._latest.keys() - {*homed, *(self._homed or ())}:
-                del self._latest[name]
-        self._load_labelled_versions(homed)
-        with self._changing:
-            # A model may have got another home since.
-            still = homed if self._homed is None else self._homed
-            self.settled = frozenset(homed) & frozenset(still)
+        self._load_labelled_versions()
         self.has_refreshed = True
         self._unload_idle_versions()
         self._copies.fetch_others(stop)
-        for name, versions in self.catalog().items():
-            for version in versions if name in self.settled else ():
+        for versions in self.catalog().values():
+            for version in versions:
                 if stop is not None and stop.is_set():
                     return
                 with contextlib.suppress(Unavailable):
@@ -170,6 +138,10 @@ class ModelRegistry:
         if not self.has_refreshed:
             raise Unavailable("The models are being loaded.")
 
+    def knows(self, name: str) -> bool:
+        """Whether there is a model of this name."""
+        return name in self._models
+
     def names(self) -> list[str]:
         """Returns the names of the models."""
         return sorted(self._models)
@@ -217,6 +189,14 @@ class ModelRegistry:
             version = self._models.get(name, {}).get(number)
         return version if version is not None and version.is_loaded else None
 
+    def load(self, version: ServedVersion) -> LoadedModel:
+        """Returns the model of a version; if it is not loaded, others may make room."""
+        is_new = not version.is_loaded
+        model = version.load()
+        if is_new:
+            self._make_room(version)
+        return model
+
     def load_newest(self, name: str) -> None:
         """Scans now, and loads the newest version of a model as `latest`."""
         self._copies.fetch_newest()
@@ -237,7 +217,7 @@ class ModelRegistry:
                 f"The models directory cannot be read: {error.strerror}"
             ) from None
 
-    def _load_labelled_versions(self, homed: Collection[str]) -> None:
+    def _load_labelled_versions(self) -> None:
         """Loads versions with labels; unloads versions without label or `latest`."""
         try:
             labelled = self._ledger.labelled()
@@ -246,17 +226,35 @@ class ModelRegistry:
         versions = (
             self._models[name].get(number)
             for name, number in labelled
-            if name in homed and name in self._models
+            if name in self._models
         )
-        needed = {version for version in versions if version is not None}
+        wanted = {version for version in versions if version is not None}
         with self._changing:
-            needed.update(self._latest.values())
-            freed, self._kept = self._kept - needed, needed
-        for version in freed:
+            needed = wanted.union(self._latest.values())
+            before, self._kept = self._kept, needed
+        for version in before - needed:
             version.unload()
-        for version in needed:
+        for version in wanted:
+            if version in before and version.problem is None:
+                continue  # If it is not loaded, others were used later.
             with contextlib.suppress(Unavailable):
-                version.load()  # On failure, the state of the version has the reason.
+                self.load(version)  # On failure, its state has the reason.
+
+    def _make_room(self, newest: ServedVersion) -> None:
+        """Unloads the versions that were not used for longest, if memory is short."""
+        loaded = [
+            version
+            for versions in self.catalog().values()
+            for version in versions
+            if version.is_loaded and version is not newest
+        ]
+        loaded.sort(key=lambda version: version.used_at)
+        too_many = sum(x.num_bytes for x in loaded) + newest.num_bytes - self._max_bytes
+        for version in loaded:
+            if too_many <= 0:
+                return
+            version.unload()
+            too_many -= version.num_bytes
 
     def _unload_idle_versions(self) -> None:
         """Unloads versions that were loaded on demand and are not asked any more."""
@@ -285,8 +283,10 @@ class ModelRegistry:
         versions = self.versions(name)
         problems = []
         for version in sorted(versions, key=self._preference, reverse=True):
+            if version is self._latest.get(name) and not version.is_broken:
+                return version  # It may have been unloaded, to be loaded on demand.
             try:
-                version.load()
+                self.load(version)
             except Unavailable as error:
                 problems.append(version.explanation or error)
                 continue
@@ -321,9 +321,6 @@ class ModelRegistry:
                     previous
                 )  # A label may need it; the next refresh finds out.
             self._latest[name] = version
-            if self._homed is not None:
-                # Asked here because its home does not run: the table follows.
-                self._homed |= {name}
             return version
 
 

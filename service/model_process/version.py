@@ -1,35 +1,26 @@
 """One version of a model, on disk and in memory."""
 
-import gc
 import logging
 import math
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from service.model_process.adoption import Ledger
+from service.model_process.loaded_model import LoadedModel, load_model
+from service.model_process.pace import Pace
 from service.model_process.passing_faults import is_passing
-from service.model_process.speed import Speed
 from service.shared.errors import Unavailable
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import VersionState
-from tfbbb.base import tensorflow_startup
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.verdict import verdict
 
-if TYPE_CHECKING:
-    from tfbbb.export.exported_model import ExportedModel
-
 logger = logging.getLogger(__name__)
 
-# One load at a time: loads share the cores, and two threads cannot import TensorFlow at
-# the same time.
+# One load at a time: loads share the cores.
 _loading = threading.Lock()
-# Set while TensorFlow is imported, which may hold the interpreter for many seconds.
-importing = threading.Event()
 
 # The pause after a fault that may pass; each further one doubles it.
 _FIRST_PAUSE = 1.0
@@ -64,9 +55,8 @@ class ServedVersion:
         self.problem: Exception | None = None
         self.manifest: Manifest | None = None
         self.used_at = 0.0
-        self._model: ExportedModel | None = None
-        self._speed = Speed()
-        self._speeds: dict[tuple[str, ...], Speed] = {}
+        self._model: LoadedModel | None = None
+        self._paces: dict[tuple[str, ...], Pace] = {}
         self._ledger = ledger
         self._in_ledger = False
         self._pause = _FIRST_PAUSE
@@ -112,14 +102,21 @@ class ServedVersion:
         """Whether the version may be `latest` beside others."""
         return self.manifest is None or self.manifest.becomes_latest
 
-    def speed(self, signatures: Sequence[str]) -> Speed:
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the files, about those of the memory that a loaded one takes."""
+        return sum(size for _, _, size, _ in self.fingerprint)
+
+    def pace(self, signatures: Sequence[str]) -> Pace:
         """Returns how long predictions by some signatures take."""
         kind = tuple(signatures)
-        return self._speeds.setdefault(
-            kind, Speed(len(kind) * self._speed.fixed, self._speed.per_unit)
-        )
+        if (pace := self._paces.get(kind)) is None:
+            measured = self._paces.get((), Pace())
+            pace = Pace(len(kind) * measured.fixed, measured.per_work)
+            self._paces[kind] = pace
+        return pace
 
-    def load(self) -> "ExportedModel":
+    def load(self) -> LoadedModel:
         """Returns the model; the first call loads and checks it."""
         self.used_at = time.monotonic()
         if (model := self._model) is not None:
@@ -138,6 +135,7 @@ class ServedVersion:
         """Frees the memory; running requests keep their model."""
         with _loading:
             if self._model is not None:
+                self._model.unload()
                 self._model = None
                 self.state = VersionState.START
 
@@ -168,16 +166,11 @@ class ServedVersion:
         return read_signatures(self.path)
 
     def _load(self) -> None:
-        from tfbbb.export.reader import load
-
         self.state = VersionState.LOADING
         try:
-            if reason := Manifest.read(self.path).needs_tensorflow:
-                tensorflow_startup.require_tensorflow(f"{reason} The model")
-                _import_tensorflow()
-            model = load(self.path)
+            model = load_model(self.path)
             self._record()
-            self._speed = Speed.of(model)
+            self._paces = {(): model.run(Pace.measure)}
         except Unavailable:
             self.state = VersionState.START
             raise
@@ -232,17 +225,3 @@ def fingerprint(directory: Path) -> Fingerprint:
     return tuple(
         (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
     )
-
-
-def _import_tensorflow() -> None:
-    """Imports TensorFlow, which some models need, unless it was imported before."""
-    if "tensorflow" in sys.modules:
-        return
-    importing.set()
-    try:
-        tensorflow_startup.import_tensorflow()
-        # The half million objects of TensorFlow live until the process ends. A garbage
-        # collection that visited them would hold up every prediction for 0.3 s.
-        gc.freeze()
-    finally:
-        importing.clear()

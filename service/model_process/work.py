@@ -22,21 +22,13 @@ def answers_per_draw(query: Query, manifest: Manifest) -> int:
     return count
 
 
-def work(num_rows: int, num_samples: int, query: Query, manifest: Manifest) -> int:
-    """Returns the work of a request: rows × draws × answers per draw."""
-    return num_rows * num_samples * answers_per_draw(query, manifest)
-
-
-def check_work(
-    num_rows: int, num_samples: int, query: Query, manifest: Manifest, most: int
-) -> None:
+def check_work(num_rows: int, num_samples: int, per_draw: int, most: int) -> None:
     """Refuses a request that costs too much, before anything is allocated for it."""
-    found = work(num_rows, num_samples, query, manifest)
-    if found > most:
+    if num_rows * num_samples * per_draw > most:
         raise RequestTooLarge(
             f"A request may have at most {most} units of work (TFBBB_MAX_WORK), which "
             "are rows × draws × answers: the moments, and each level or sample of each "
             "target. Send fewer rows at a time, lower `num_samples` or ask for fewer "
-            f"levels. Received: {num_rows} rows × {num_samples} draws × "
-            f"{answers_per_draw(query, manifest)} answers"
+            f"levels. Received: {num_rows} rows × {num_samples} draws × {per_draw} "
+            "answers"
         )

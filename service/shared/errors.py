@@ -5,50 +5,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from service.shared.json_types import JsonObject
 from tfbbb.base.texts import snake_case
 
 
 class ServiceError(Exception):
-    """An error response. The docstring of a subclass is its OpenAPI description.
-
-    Subclasses register by name, so that one process can send an error to another.
-    """
+    """An error response. The docstring of a subclass is its OpenAPI description."""
 
     status: ClassVar[int]
     # The name of the class, as `unknown_model`.
     code: ClassVar[str]
     headers: Mapping[str, str] = MappingProxyType({})
-    _by_name: ClassVar[dict[str, type["ServiceError"]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls._by_name[cls.__name__] = cls
         cls.code = snake_case(cls.__name__)
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
-
-    def to_message(self) -> JsonObject:
-        """Returns the error as JSON values, for another process."""
-        return {
-            "error": type(self).__name__,
-            "message": str(self),
-            "field": self.field,
-            "headers": dict(self.headers),
-        }
-
-    @classmethod
-    def from_message(cls, message: JsonObject) -> "ServiceError | None":
-        """Creates the error of a message; returns None if its class is unknown."""
-        kind = cls._by_name.get(message["error"])
-        if kind is None:
-            return None
-        error = kind(message["message"])
-        error.field = message.get("field")
-        error.headers = message.get("headers", {})
-        return error
 
 
 class InvalidRequest(ServiceError):
@@ -206,12 +180,6 @@ class Overloaded(Unavailable):
 
 class DeadlineExceeded(Overloaded):
     """The service cannot answer before the deadline of the request."""
-
-    def __init__(
-        self, message: str, retry_after: float = 1.0, seconds_left: float = 0.0
-    ) -> None:
-        super().__init__(message, retry_after)
-        self.seconds_left = seconds_left
 
 
 class InsufficientStorage(ServiceError):

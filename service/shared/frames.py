@@ -1,13 +1,10 @@
-"""The protocol between the API and the model process, over a socket.
+"""The protocol between the API and a process that reads the rows of a file.
 
-A frame is two lengths, a JSON header and a body of raw bytes. The API passes the bodies
-of requests and responses through without parsing them. One connection carries many
-requests at a time: each header has an `id`, which the header of the response repeats.
+A frame is two lengths, a JSON header and a body of raw bytes.
 """
 
 import asyncio
 import json
-import socket
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -17,8 +14,6 @@ import orjson
 from service.shared.json_types import JsonObject
 
 _LENGTHS = struct.Struct("!IQ")
-# Up to this size, a copy costs less than waking the receiver twice.
-_SENT_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -26,7 +21,7 @@ class Frame:
     """A request or a response.
 
     Args:
-        header: The operation and its arguments, or the result.
+        header: What the body is, and what is asked about it.
         body: The raw bytes.
     """
 
@@ -42,20 +37,6 @@ class Frame:
             text = json.dumps(self.header, ensure_ascii=False)
             header = orjson.dumps(json.loads(text.encode(errors="replace")))
         return _LENGTHS.pack(len(header), len(self.body)) + header
-
-
-def send(connection: socket.socket, *frames: Frame) -> None:
-    """Sends frames and waits until they are sent."""
-    unsent = bytearray()
-    for frame in frames:
-        unsent += frame.head()
-        if len(frame.body) <= _SENT_AT_ONCE:
-            unsent += frame.body
-        else:
-            connection.sendall(unsent)
-            connection.sendall(frame.body)
-            unsent.clear()
-    connection.sendall(unsent)
 
 
 def receive(stream: BinaryIO) -> Frame | None:

@@ -1,4 +1,4 @@
-"""The descriptions of models that the model process returns to the API."""
+"""The descriptions of models and their versions."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -196,19 +196,3 @@ class ScoredRows(BaseModel):
     num_rows: int
     # Scores of each row by name: see `service.model_process.scores.score`.
     scores: dict[str, JsonList]
-
-
-class HostReport(BaseModel):
-    """What a model process reports to the table of homes."""
-
-    # Whether it still imports TensorFlow or reads the directory for the first time.
-    is_starting: bool
-    # Names of all models in the directory; of those that it was told to keep and has
-    # loaded, or found broken.
-    known: list[str]
-    settled: list[str]
-    # Seconds of computing since the process started, by model.
-    computed: dict[str, float]
-    resident_bytes: int
-    # Whether no prediction waits or is computed, whichever API process asked for it.
-    is_idle: bool

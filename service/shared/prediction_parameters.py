@@ -59,8 +59,7 @@ class DrawParameters(KnownFields):
     deadline_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
         None,
         description="Milliseconds after which the response is of no use. A request "
-        "that would take longer is answered with fewer draws and `truncated` if it has "
-        "`max_standard_error` or no `num_samples`; else it gets 503 at once.",
+        "that would take longer gets 503 at once.",
     )
 
     def asks(self, question: Question) -> bool:

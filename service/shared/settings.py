@@ -55,18 +55,13 @@ class Settings(BaseModel):
     insecure: Annotated[
         bool, Field(description="Whether to accept every request without a key.")
     ] = False
-    workers: Annotated[int, Field(ge=1, description="Processes that speak HTTP.")] = 1
-    start_models: Annotated[
-        bool, Field(description="Whether to start the model processes.")
-    ] = True
-    model_processes: Annotated[
-        int, Field(ge=1, description="Processes that predict; models share them.")
-    ] = min(2, os.cpu_count() or 1)
+    workers: Annotated[
+        int, Field(ge=1, description="Processes that answer, each with the models.")
+    ] = min(4, os.cpu_count() or 1)
     model_memory_bytes: Annotated[
         int,
         Field(
-            ge=2**28,
-            description="Resident memory over which a model process is restarted.",
+            ge=1, description="Most bytes of the models that such a process has loaded."
         ),
     ] = 8 * 2**30
     job_slots: Annotated[
@@ -134,8 +129,8 @@ class Settings(BaseModel):
         float, Field(gt=0, description="Time between checks for new versions.")
     ] = 1.0
     threads: Annotated[
-        int, Field(ge=1, description="Batches that are computed at the same time.")
-    ] = max(1, (os.cpu_count() or 1) // 2)
+        int, Field(ge=1, description="Batches that it computes at the same time.")
+    ] = max(1, (os.cpu_count() or 1) // min(4, os.cpu_count() or 1))
     default_num_samples: Annotated[
         int | None,
         Field(ge=2, description="Draws per prediction; the model's by default."),
@@ -161,10 +156,6 @@ class Settings(BaseModel):
     max_waiting_bytes: Annotated[
         int, Field(ge=1, description="Bytes of bodies that wait for a prediction.")
     ] = 256 * 2**20
-    heartbeat_seconds: Annotated[
-        float,
-        Field(gt=0, description="Time without answer until the models restart."),
-    ] = 2.0
     keep_versions: Annotated[
         int | None,
         Field(

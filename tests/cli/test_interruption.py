@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 INTERRUPTED = 128 + signal.SIGINT
 COMMAND = [sys.executable, "-m", "tfbbb"]
-WITHOUT_CHILDREN = {"TFBBB_START_MODELS": "0", "TFBBB_JOB_SLOTS": "0"}
+WITHOUT_CHILDREN = {"TFBBB_JOB_SLOTS": "0"}
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def test_a_service_is_interrupted(tmp_path):
                 break
         _, stderr = interrupt(process)
     assert "Traceback" not in stderr
-    assert stderr.endswith(f"Finished server process [{process.pid}]\n")
+    assert "Finished server process" in stderr.splitlines()[-1]
 
 
 def test_a_benchmark_is_interrupted_after_its_report(tmp_path):

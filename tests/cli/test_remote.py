@@ -24,7 +24,6 @@ def settings(tmp_path):
     return Settings(
         data_dir=tmp_path / "data",
         models=tmp_path / "models",
-        start_models=False,
         job_slots=0,
     )
 

@@ -81,7 +81,7 @@ with running_service(Path({str(tmp_path)!r})) as service:
         stdout=subprocess.PIPE,
         text=True,
         # Nothing of this needs TensorFlow.
-        env=os.environ | {"TFBBB_START_MODELS": "false"},
+        env=os.environ | {"TFBBB_START_DISPATCHER": "false"},
     ) as process:
         url = process.stdout.readline().strip()
         assert httpx.get(f"{url}/health/live").status_code == 200

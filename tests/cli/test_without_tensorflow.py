@@ -136,7 +136,7 @@ def test_a_service_predicts_and_keeps_jobs_in_the_queue(
     variables = {
         "TFBBB_JOB_SLOTS": "0",
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
-        "TFBBB_MODEL_PROCESSES": "1",
+        "TFBBB_WORKERS": "1",
     }
     command = [sys.executable, "-m", "tfbbb", "serve", "--port", str(port)]
     log = tmp_path / "log"

@@ -81,7 +81,7 @@ def test_settings_of_each_service_exist(services: Any, name: str) -> None:
     assert (found.job_slots == 0) == (name in API)
     memory = services[name]["deploy"]["resources"]["limits"]["memory"]
     processes = (
-        found.model_processes * found.model_memory_bytes
+        found.workers * found.model_memory_bytes
         if name in API
         else found.job_memory_bytes
     )

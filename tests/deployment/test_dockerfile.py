@@ -22,7 +22,7 @@ def stage(name: str) -> str:
 def test_every_module_that_a_build_imports_exists(name: str) -> None:
     (imports,) = re.findall(r"-c 'import (.*?)'", stage(name), re.S)
     modules = re.findall(r"[\w.]+", imports)
-    assert "service.model_process.worker" in modules
+    assert "service.api.worker" in modules
     for module in modules:
         assert importlib.util.find_spec(module) is not None, module
 

@@ -1,5 +1,4 @@
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +12,18 @@ from tests.service import stand_in
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.serving import serving, wait_until_ready
 from tests.service.stores import S3, s3_server
-from tfbbb.base import tensorflow_startup
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stand_ins() -> None:
+    stand_in.install()
 
 
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A registry with a model of each kind, one of them in two versions.
 
-    They are for the stand-in model process.
+    They are those of `stand_in`.
     """
     root = tmp_path_factory.mktemp("saved_models")
     stand_in.write_regression(root / "diabetes" / "1", bias=-1000.0)
@@ -32,7 +35,7 @@ def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def real_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same models as SavedModels, for model processes with TensorFlow."""
+    """The same models as SavedModels."""
     # Imports TensorFlow, which few of the tests need.
     from tests import exported_models
 
@@ -54,16 +57,10 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def registry_root(
-    tmp_path: Path, saved_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def registry_root(tmp_path: Path, saved_models: Path) -> Path:
     """A registry of its own, with the two versions of one stand-in model."""
     root = tmp_path / "saved_models"
     shutil.copytree(saved_models / "diabetes", root / "diabetes")
-    monkeypatch.setitem(sys.modules, stand_in.READER.__name__, stand_in.READER)
-    monkeypatch.setattr(
-        tensorflow_startup, "import_tensorflow", stand_in.import_nothing
-    )
     return root
 
 

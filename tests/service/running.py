@@ -32,9 +32,9 @@ _TOLERANCE = 1e-2
 # For jobs whose workers may have to start anew, on a loaded machine.
 _SECONDS_TO_END = 600.0
 SERVICE = ("tfbbb", "serve")
-STAND_IN = ("tests.service.job_process.stand_in_service",)
+STAND_IN = ("tests.service.job_process.stand_in_service", "serve")
 _KINDS = {
-    "models": {"service.model_process.worker"},
+    "api": {"service.api.worker"},
     # The word in `-m tfbbb worker`.
     "worker": {"worker", "tests.service.job_process.stand_in_worker"},
 }
@@ -58,7 +58,7 @@ class Replica:
             "TFBBB_ADMIN_KEY": ADMIN_KEY,
             "TFBBB_DATA_DIR": str(directory),
             "TFBBB_ACCESS_LOG": "off",
-            "TFBBB_MODEL_PROCESSES": "1",
+            "TFBBB_WORKERS": "1",
             "TFBBB_JOB_SLOTS": "1",
             **variables,
         }
@@ -102,11 +102,14 @@ class Replica:
         return found
 
     def kill(self, kind: str) -> None:
-        """Kills the whole `service`, its `api`, or another process; see `_KINDS`.
+        """Kills the whole `service`, its `parent`, or another process; see `_KINDS`.
 
         Returns when the process has ended. A killed service is not started again.
         """
-        victims = {"service": [self.process, *self.children()], "api": [self.process]}
+        victims = {
+            "service": [self.process, *self.children()],
+            "parent": [self.process],
+        }
         found = victims.get(kind) or self.children(kind)[:1]
         for victim in found:
             with suppress(psutil.NoSuchProcess):

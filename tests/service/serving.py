@@ -1,5 +1,6 @@
 """The service behind a real port, for tests that speak HTTP."""
 
+import os
 import tempfile
 import threading
 import time
@@ -7,36 +8,32 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from service.api import child_processes
 from service.api.http.protocol import JsonErrorProtocol
 from service.app import create_app
+from service.parent import processes
 from service.shared.settings import Settings
 
 ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
-STAND_IN, REAL = "tests.service.stand_in", "service.model_process.worker"
 AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 
 @contextmanager
-def serving(
-    settings: Settings, model_process: str = STAND_IN
-) -> Iterator[httpx.Client]:
-    """Runs the service in a thread until the block ends; yields a client of it.
+def serving(settings: Settings) -> Iterator[httpx.Client]:
+    """Runs an API process in a thread until the block ends; yields a client of it.
 
     The client sends an admin key. Settings that name no data directory get one that is
     removed at the end; jobs run only where the settings ask for workers.
     """
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        app = create_app(settings_of_a_test(settings, Path(directory)))
-        with mock.patch.object(child_processes, "_MODELS", model_process):
-            client = stack.enter_context(listening(app))
+        chosen = settings_of_a_test(settings, Path(directory))
+        client = stack.enter_context(listening(create_app(chosen)))
+        stack.enter_context(training(chosen))
         yield client
 
 
@@ -45,12 +42,22 @@ def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
     changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
     if "job_slots" not in settings.model_fields_set:
         changes["job_slots"] = 0
-    # Most tests need not wait for two.
-    if "model_processes" not in settings.model_fields_set:
-        changes["model_processes"] = 1
     if "data_dir" not in settings.model_fields_set:
         changes["data_dir"] = directory
     return settings.model_copy(update=changes)
+
+
+@contextmanager
+def training(settings: Settings) -> Iterator[None]:
+    """Runs what the parent starts beside the workers, until the block ends."""
+    children = list(processes.workers(settings, os.environ | settings.environment()))
+    for child in children:
+        child.start()
+    try:
+        yield
+    finally:
+        for child in children:
+            child.stop(60.0)
 
 
 @contextmanager

@@ -1,25 +1,19 @@
-"""A model process without TensorFlow: `python -m tests.service.stand_in SOCKET`.
+"""Models without TensorFlow: numbers by NumPy, from a file of JSON.
 
-All of it is the service's own model process: the protocol, the codecs, the checks, the
-scheduler and the registry. Only the SavedModel is another: numbers by NumPy, from a
-file of JSON beside the manifest. Its answers are those of `tests/exported_models.py`:
+The file is beside the manifest. Its answers are those of `tests/exported_models.py`:
 f(x, w) = 2 * sum(x) + 0.1 * w with w ~ N(0, 1) shared by all rows, and y ~ N(f, 0.2^2).
 """
 
 import json
-import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from service.model_process import worker
 from tests.exported_manifests import (
     CLASSES,
     COLUMN_FEATURES,
@@ -27,8 +21,8 @@ from tests.exported_manifests import (
     MATRIX_FEATURES,
     write_manifest,
 )
-from tfbbb.base import tensorflow_startup
 from tfbbb.base.numbers import int32
+from tfbbb.export import reader
 from tfbbb.export.inputs import Inputs, Tensors, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
 
@@ -48,9 +42,9 @@ class Behaviour:
     Args:
         scale: The factor of a row's sum.
         bias: What is added to it.
-        seconds: How long each prediction takes, once the model is loaded.
-        fault: `"load"` if the model cannot be loaded, `"predict"` if its predictions
-            raise an error, and `"exit"` if they end the process.
+        seconds: How long each prediction takes.
+        fault: `"load"` if the model cannot be loaded, and `"predict"` if its
+            predictions raise an error.
     """
 
     scale: float = 2.0
@@ -110,8 +104,10 @@ class StandInModel:
     ) -> Outputs:
         if method not in (None, "auto", self.manifest.method):
             self.predictive(inputs)
-        if num_samples is not None:  # It is loaded, and no longer warmed up.
-            self._misbehave()
+        time.sleep(self._behaviour.seconds)
+        # It is loaded, and no longer warmed up.
+        if self._behaviour.fault == "predict" and num_samples is not None:
+            raise RuntimeError("the stand-in fails, as it was told to")
         drawn = self._drawn(inputs, num_samples, seed)
         root = np.sqrt(np.float32(len(drawn)))
         if self.manifest.classes is None:
@@ -161,13 +157,6 @@ class StandInModel:
 
     def predictive(self, *args: Any, **kwargs: Any) -> None:
         raise ValueError("The stand-in has no densities and no other method.")
-
-    def _misbehave(self) -> None:
-        time.sleep(self._behaviour.seconds)
-        if self._behaviour.fault == "predict":
-            raise RuntimeError("the stand-in fails, as it was told to")
-        if self._behaviour.fault == "exit":
-            os._exit(1)
 
     def _drawn(
         self, inputs: Inputs, num_samples: int | None, seed: int | None
@@ -305,15 +294,19 @@ def _signature(inputs: Any, outputs: Any) -> dict[str, Any]:
     }
 
 
-READER = ModuleType("tfbbb.export.reader")
-READER.__dict__.update(load=load, read_signatures=read_signatures)
+def install() -> None:
+    """Makes this process load the files of this module too, beside SavedModels."""
+    real_load, real_signatures = reader.load, reader.read_signatures
+
+    def load_either(path: Path, **options: Any) -> Any:
+        return load(path) if _is_stand_in(path) else real_load(path, **options)
+
+    def read_either(path: Path) -> Any:
+        return read_signatures(path) if _is_stand_in(path) else real_signatures(path)
+
+    vars(reader).update(load=load_either, read_signatures=read_either)
 
 
-def import_nothing() -> None:
-    """Stands for the import of TensorFlow."""
-
-
-if __name__ == "__main__":
-    sys.modules[READER.__name__] = READER
-    tensorflow_startup.import_tensorflow = import_nothing
-    worker.main()
+def _is_stand_in(path: Path) -> bool:
+    file = Path(path, _FILE)
+    return file.is_file() and file.read_bytes().startswith(b"{")

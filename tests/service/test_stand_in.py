@@ -15,7 +15,7 @@ import pytest
 from service.shared.prediction_formats import ARROW, CSV
 from service.shared.settings import Settings
 from tests.service import stand_in
-from tests.service.serving import REAL, serving, wait_until_ready
+from tests.service.serving import serving, wait_until_ready
 
 MODELS = "/v1/models/"
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
@@ -132,7 +132,7 @@ def content(response: httpx.Response) -> Any:
 @pytest.fixture(scope="module")
 def real(real_models: Path) -> Iterator[httpx.Client]:
     settings = Settings(models=real_models, max_work=100_000, max_body_bytes=10**6)
-    with serving(settings, REAL) as client:
+    with serving(settings) as client:
         wait_until_ready(client)
         yield client
 
@@ -180,7 +180,6 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     root = tmp_path_factory.mktemp("faulty")
     stand_in.write_regression(root / "slow" / "1", seconds=1.0)
     stand_in.write_regression(root / "failing" / "1", fault="predict")
-    stand_in.write_regression(root / "ending" / "1", fault="exit")
     stand_in.write_regression(root / "broken" / "1", fault="load")
     with serving(Settings(models=root, poll_seconds=0.1)) as client:
         wait_until_ready(client)
@@ -193,7 +192,6 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         ("slow", 200, ""),
         ("failing", 500, "The service failed"),
         ("broken", 503, "the newest is 1: the stand-in cannot be loaded"),
-        ("ending", 503, "ended during the request"),
     ],
 )
 def test_fault_of_a_model_becomes_an_error(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import tfbbb
 from service.api.predictions.schemas import table_body
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, REAL, ask, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
 from tfbbb.cli import app
 from tfbbb.tables import Schema, preprocessing, samples
 
@@ -68,7 +68,7 @@ def client(
     for name, (model, schema) in models.items():
         (root / name).mkdir()
         model.export_predictive(root / name / "1", schema=schema)
-    with serving(Settings(models=root), REAL) as client:
+    with serving(Settings(models=root)) as client:
         wait_until_ready(client)
         yield client
 

@@ -1,4 +1,4 @@
-"""Several API processes that share a port, the models and the counters."""
+"""The parent, and API processes that share a port and the counters."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.service.serving import ADMIN_KEY, AS_ADMIN, STAND_IN
+from tests.service.serving import ADMIN_KEY, AS_ADMIN
 from tests.waiting import wait_until
 
 PATH = "/v1/models/diabetes:predict"
@@ -24,7 +24,7 @@ BODY = b'{"instances": [[1, 2, 3]]}'
 
 
 class Service:
-    """A service of three API processes and two model processes.
+    """A service of three workers.
 
     Its output is in the file `log`.
     """
@@ -60,12 +60,16 @@ class Service:
             if module in " ".join(command_of(child))
         ]
 
-    def further(self) -> list[psutil.Process]:
-        """Returns the API processes beside the first that answer requests."""
+    def workers(self) -> list[psutil.Process]:
+        """Returns the API processes that are alive and have their models."""
+        found = {str(each.pid): each for each in self.children("stand_in_api")}
+        text = httpx.get(self.url + "/metrics", headers=AS_ADMIN, timeout=60).text
         return [
-            process
-            for process in self.children("service.api.worker")
-            if process.net_connections("tcp")
+            found[sample.labels["pid"]]
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == "tfbbb_api_resident_memory_bytes"
+            and sample.labels["pid"] in found
         ]
 
 
@@ -128,7 +132,7 @@ def service(
     logs = {"TFBBB_LOG_FORMAT": "json", "TFBBB_ACCESS_LOG": "json"}
     directory = tmp_path_factory.mktemp("data")
     with serving_by_several(saved_models, directory, **logs) as service:
-        wait_until(lambda: len(service.further()) == 2)
+        wait_until(lambda: len(service.workers()) == 3)
         yield service
 
 
@@ -152,7 +156,7 @@ def test_every_line_of_the_output_is_json_with_time_and_level(service: Service) 
     }
 
 
-def test_processes_share_the_models_and_the_counters(service: Service) -> None:
+def test_workers_share_the_counters(service: Service) -> None:
     before = service.count()
     answers = service.ask_often(60)
     assert {answer.status_code for answer in answers} == {200}
@@ -161,11 +165,10 @@ def test_processes_share_the_models_and_the_counters(service: Service) -> None:
     assert max(means) - min(means) < 1e-5 * min(means)
     # A request is counted when its response is sent.
     wait_until(lambda: service.count() == before + 60)
-    assert len(service.children(STAND_IN)) == 2
 
 
-def test_every_process_answers(service: Service) -> None:
-    for stopped in psutil.Process(service.process.pid), *service.further():
+def test_every_worker_answers(service: Service) -> None:
+    for stopped in service.workers():
         stopped.suspend()
         try:
             assert service.ask().status_code == 200
@@ -173,18 +176,29 @@ def test_every_process_answers(service: Service) -> None:
             stopped.resume()
 
 
-def test_process_that_is_killed_is_started_anew(service: Service) -> None:
+def test_others_answer_while_a_killed_worker_is_started_anew(service: Service) -> None:
     before = service.count()
-    killed, other = service.further()
+    killed, *others = service.workers()
     killed.kill()
     killed.wait()
     answers = service.ask_often(20)
     assert {answer.status_code for answer in answers} == {200}
-    # The counts of the killed process are kept.
+    # The counts of the killed worker are kept.
     wait_until(lambda: service.count() == before + 20)
-    wait_until(lambda: len(service.further()) == 2)
-    assert killed not in service.further()
-    assert other in service.further()
+    wait_until(lambda: len(service.workers()) == 3)
+    assert killed not in service.workers()
+    assert {*others} < {*service.workers()}
+
+
+def test_a_version_that_becomes_latest_answers_from_every_worker(
+    service: Service,
+) -> None:
+    path = f"{service.url}/v1/models/diabetes/labels/latest"
+    for version in (1, 2):
+        moved = httpx.put(path, json={"version": version}, headers=AS_ADMIN, timeout=60)
+        assert moved.is_success, moved.text
+        versions = {x.json()["model_version"] for x in service.ask_often(30)}
+        assert versions == {str(version)}
 
 
 def test_sigterm_ends_the_service_and_leaves_no_file(
@@ -192,14 +206,14 @@ def test_sigterm_ends_the_service_and_leaves_no_file(
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    environment = {"TMPDIR": str(temporary), "TFBBB_START_MODELS": "0"}
+    environment = {"TMPDIR": str(temporary)}
     with serving_by_several(saved_models, tmp_path, "tfbbb", **environment) as service:
         assert list(temporary.iterdir())
     assert service.process.returncode == 0
     assert list(temporary.iterdir()) == []
 
 
-def test_processes_end_with_the_first(service: Service) -> None:
+def test_workers_end_with_the_parent(service: Service) -> None:
     # The last test of this file: it ends the service.
     children = psutil.Process(service.process.pid).children(recursive=True)
     service.process.send_signal(signal.SIGKILL)

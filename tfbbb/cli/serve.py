@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +45,8 @@ def serve(
         typer.Option(
             min=1,
             envvar="TFBBB_WORKERS",
-            help="Processes that speak HTTP and share the models.",
-            show_default="1",
+            help="Processes that answer, each with the models.",
+            show_default="cores, at most 4",
         ),
     ] = None,
     insecure: Annotated[
@@ -70,9 +70,7 @@ def serve(
     TFBBB_ADMIN_KEY               none      the first admin key, prefix.secret
     TFBBB_STORE                   none      s3://BUCKET/PREFIX, or gs:// or az://,
                                             in place of the two directories
-    TFBBB_START_MODELS            1         0: no process that predicts
-    TFBBB_MODEL_PROCESSES         2         processes that predict
-    TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
+    TFBBB_MODEL_MEMORY_BYTES      8 GiB     most bytes of the models in a process
     TFBBB_JOB_SLOTS               cores/2   workers to start, one job each; 0: none
     TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
     TFBBB_JOB_MEMORY_BYTES        8 GiB     most resident memory of a job
@@ -92,14 +90,13 @@ def serve(
     TFBBB_MAX_QUEUED_JOBS         1000      most queued jobs of a key (*)
     TFBBB_MIN_FREE_BYTES          512 MiB   free disk that uploads must leave
     TFBBB_POLL_SECONDS            1 s       time between checks for new versions
-    TFBBB_THREADS                 cores/2   batches computed at the same time
+    TFBBB_THREADS                 cores/workers batches that each computes at a time
     TFBBB_DEFAULT_NUM_SAMPLES     model's   draws per prediction
     TFBBB_MAX_WORK                10000000  most rows x draws x answers at once
     TFBBB_DEADLINE_MS             30000 ms  deadline of predictions that name none
     TFBBB_MAX_QUEUE_SECONDS       2 s       time that a prediction may wait
     TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time
     TFBBB_MAX_WAITING_BYTES       256 MiB   bodies of predictions that wait
-    TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
     TFBBB_VERSION_DAYS            for ever  time that other versions stay
     TFBBB_JOB_DAYS                for ever  time that a job stays after its end
@@ -116,7 +113,6 @@ def serve(
     Example: tfbbb serve --port 9000 --models models
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
-        from service.api.shared_counters import shared_counters
         from service.shared.data_directory import (
             DataDirectoryInUseError,
             lock_data_directory,
@@ -145,11 +141,9 @@ def serve(
         # which is shown only once, would be lost.
         try:
             with (
-                # The server sends itself the signal again when it has stopped.
                 exit_on_sigterm(0),
                 lock_data_directory(settings),
                 _open_listener(host, port) as listener,
-                shared_counters() if settings.workers > 1 else nullcontext(),
             ):
                 _run(settings, host, listener)
         except DataDirectoryInUseError as error:
@@ -157,13 +151,11 @@ def serve(
 
 
 def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
-    from service.api.server import run, server
-    from service.app import create_app
+    from service.parent.processes import run
 
-    key = _first_key(settings, host)
-    created = server(create_app(settings, listener=listener))
+    key = _prepare(settings, host)
     _print_url(host, listener.getsockname()[1], key, settings)
-    run(created, listener)
+    run(settings, listener)
 
 
 def _open_listener(host: str, port: int) -> socket.socket:
@@ -178,14 +170,16 @@ def _open_listener(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _first_key(settings: "Settings", host: str) -> "Credential | None":
+def _prepare(settings: "Settings", host: str) -> "Credential | None":
+    """Prepares the database and the directories; returns the first key, if made."""
     from service.api.keys.credential import CredentialError
     from service.api.keys.first_key import NoKeyError, create_first_key
-    from service.shared.installation import InstallationError, check_installation
+    from service.api.preparation import prepare
+    from service.shared.installation import InstallationError
 
     try:
         with service_database(settings, starting=True) as database:
-            check_installation(database, settings)
+            prepare(database, settings)
             return create_first_key(database, settings, host)
     except (InstallationError, NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None

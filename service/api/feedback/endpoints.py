@@ -14,6 +14,7 @@ from service.api.feedback.schemas import (
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.disconnect import unless_disconnected
 from service.api.http.errors import responses
+from service.api.http.request_log import add_to_log
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import get_caller, may_predict
 from service.api.labels.schemas import LabelName
@@ -29,7 +30,6 @@ from service.shared.errors import (
     UnsupportedMediaType,
 )
 from service.shared.json_types import JsonObject
-from service.shared.model_messages import ScoredRows
 
 router = APIRouter(
     prefix="/v1/models",
@@ -137,10 +137,11 @@ async def _count(
     idempotency_key: str | None,
 ) -> FeedbackAnswer:
     check_json(request)
-    with state.models.admit(declared_size(request, state.settings)):
+    with state.models.admitted(declared_size(request, state.settings)):
         body = await request.body()
         scoring = state.models.score(name, version, body)
-        content = await unless_disconnected(request, scoring)
+        scored = await unless_disconnected(request, scoring)
+    add_to_log(model=name, version=scored.version, rows=scored.num_rows)
     receipt = None
     if idempotency_key is not None:
         receipt = repository.Receipt.of(
@@ -151,7 +152,6 @@ async def _count(
         )
 
     def count() -> JsonObject:
-        scored = ScoredRows.model_validate_json(content)
         models = state.queue.store.models
         return repository.count(state.database, models, name, scored, receipt)
 

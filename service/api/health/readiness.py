@@ -135,5 +135,4 @@ async def _check_store(state: ServiceState) -> None:
 
 
 async def _check_models(state: ServiceState) -> None:
-    if state.settings.start_models:
-        await state.models.check_ready()
+    await state.models.check_ready()

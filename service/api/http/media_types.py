@@ -26,6 +26,8 @@ def check_not_encoded(request: Request) -> None:
 def choose_media_type(request: Request, offered: Sequence[str], default: str) -> str:
     """Returns the offered media type that `Accept` prefers (RFC 9110, 12.5.1)."""
     accept = request.headers.get("accept", "").strip() or "*/*"
+    if accept == "*/*":
+        return default
     qualities = dict(map(_read_range, accept.lower().split(",")))
 
     def quality(kind: str) -> float:

@@ -1,4 +1,4 @@
-"""Requests that FastAPI does not handle, or handles at too high a cost."""
+"""Requests that FastAPI does not handle."""
 
 import asyncio
 import http
@@ -9,8 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.api.http.errors import error_response, service_error_response
-from service.api.http.load_shedding import Door, is_prediction
 from service.api.http.request_log import HEADER, choose_request_id
+from service.shared.errors import Overloaded
 
 # Of the request line with the headers, also of trailers.
 _MAX_HEAD_BYTES = 2**16
@@ -20,18 +20,18 @@ _SECONDS_OF_HEAD = 30.0
 class JsonErrorProtocol(HttpToolsProtocol):
     """HTTP that answers malformed requests with a JSON error too.
 
-    It also refuses predictions while the API is overloaded. A refusal here costs a
-    fifth of one by a middleware: under three times the load that can be answered, this
-    leaves the time to answer. It is counted, but not logged.
+    It also refuses predictions while the service is overloaded. A refusal here costs a
+    fifth of one by the application: under three times the load that can be answered,
+    this leaves the time to answer. It is counted, but not logged.
 
     The parser keeps headers, trailers and the framing of chunks without a limit, before
     any key is checked. So they must end within some bytes and seconds.
     """
 
-    _refuses = False
     # Bytes received since the headers, a part of the body or the message ended.
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _refusal: Overloaded | None = None
 
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
@@ -73,46 +73,36 @@ class JsonErrorProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Starts the request, unless it is refused."""
         self._end_head()
-        door: Door | None = self.app_state.get("door")
-        # Other requests, such as those that wait for another of their connection, are
-        # counted or refused by the middleware.
+        # The application refuses others, such as those that wait for an earlier one.
         is_alone = self.cycle is None or self.cycle.response_complete
-        if door is None or not (is_alone and self._can_refuse()):
+        if is_alone and self._is_plain_prediction():
+            self._refusal = self.app_state["service"].models.refusal()
+        if self._refusal is None:
             super().on_headers_complete()
-        elif door.is_open():
-            door.enter()
-            self.scope["entered"] = True  # type: ignore[typeddict-unknown-key]
-            try:
-                super().on_headers_complete()
-            except BaseException:
-                door.leave()  # The URL is malformed: the application is not called.
-                raise
-        else:
-            self._refuses = True
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of the body, which a refused request may have too."""
         self._end_head()
-        if not self._refuses:
+        if self._refusal is None:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Answers a refused request, when it has ended."""
         self._end_head()
-        if not self._refuses:
+        if self._refusal is None:
             super().on_message_complete()
             return
-        self._refuses = False
-        error = self.app_state["door"].refusal()
         given = dict(self.headers).get(HEADER.lower().encode(), b"").decode("latin-1")
-        self._send(service_error_response(error, {HEADER: choose_request_id(given)}))
+        headers = {HEADER: choose_request_id(given)}
+        self._send(service_error_response(self._refusal, headers))
+        self._refusal = None
         self.on_response_complete()
 
-    def _can_refuse(self) -> bool:
+    def _is_plain_prediction(self) -> bool:
         """Whether the request is a prediction on a connection that stays open."""
-        path = self.url.partition(b"?")[0].decode("latin-1")
         return (
-            is_prediction(path)
+            self.url.partition(b"?")[0].endswith((b":predict", b"/infer"))
+            and "service" in self.app_state
             and self.parser.should_keep_alive()
             and not self.expect_100_continue
             and not self.parser.should_upgrade()

@@ -1,14 +1,30 @@
 """The versions that labels point at, also while the database is lost."""
 
 import asyncio
+import logging
 import time
-from functools import partial
+from dataclasses import dataclass
 
+from service.api.http.outages import DATABASE_OUTAGES
 from service.api.labels.repository import find_version
-from service.api.patience import NoAnswerError, Patience
 from service.shared.database import Database
 from service.shared.errors import UnknownLabel
 from service.shared.versions import LATEST
+
+logger = logging.getLogger(__name__)
+
+# How long a request waits for the database where the version of a label is known, and
+# how long it is then used without asking.
+_PATIENCE_SECONDS = 1.0
+_SECONDS_WITHOUT_ASKING = 5.0
+
+
+@dataclass(frozen=True)
+class _KnownVersion:
+    """The version of a label, with the time at which the database was asked."""
+
+    version: int
+    asked_at: float
 
 
 class LabelRoutes:
@@ -19,34 +35,34 @@ class LabelRoutes:
     the database is slow or lost, the version that a label had last answers.
     """
 
-    def __init__(self, database: Database, patience: Patience) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._patience = patience
-        # With the times at which the database was asked.
-        self._last: dict[tuple[str, str], tuple[float, int]] = {}
+        self._known: dict[tuple[str, str], _KnownVersion] = {}
+        self._ask_again_at = 0.0
 
     async def find(self, name: str, label: str) -> int | None:
         """Returns the version of a label; None for `latest`."""
         if label == LATEST:
             return None
-        ask = partial(self._ask, name, label)
-        known = self._last.get((name, label))
-        if known is None:
-            return await asyncio.to_thread(ask)
+        asked_at, place = time.monotonic(), (name, label)
+        known = self._known.get(place)
+        if known is not None and asked_at < self._ask_again_at:
+            return known.version
+        asking = asyncio.to_thread(find_version, self._database, name, label)
         try:
-            return await self._patience.ask(f"the label {label!r} of {name!r}", ask)
-        except NoAnswerError:
-            _, version = self._last.get((name, label), known)
-            return version
-
-    def _ask(self, name: str, label: str) -> int:
-        asked_at = time.monotonic()
-        try:
-            version = find_version(self._database, name, label)
+            patience = None if known is None else _PATIENCE_SECONDS
+            version = await asyncio.wait_for(asking, patience)
         except UnknownLabel:
-            self._last.pop((name, label), None)
+            self._known.pop(place, None)
             raise
+        except (TimeoutError, *DATABASE_OUTAGES) as error:
+            if known is None:
+                raise
+            logger.warning("labels are used as they were known: %r", error)
+            self._ask_again_at = time.monotonic() + _SECONDS_WITHOUT_ASKING
+            return known.version
+        newest = self._known.get(place)
         # A slow answer must not replace a newer one.
-        if asked_at >= self._last.get((name, label), (asked_at, version))[0]:
-            self._last[name, label] = asked_at, version
+        if newest is None or asked_at >= newest.asked_at:
+            self._known[place] = _KnownVersion(version, asked_at)
         return version

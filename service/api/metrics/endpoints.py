@@ -1,7 +1,6 @@
 """`/metrics`, in the text format of Prometheus."""
 
 import asyncio
-import logging
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -9,11 +8,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_read_metrics
-from service.api.metrics.models import label_by_process
 from service.api.state import State
 from service.shared.errors import Unavailable
-
-logger = logging.getLogger(__name__)
 
 router = APIRouter(
     tags=["health"], dependencies=[may_read_metrics], route_class=ScopedRoute
@@ -28,14 +24,6 @@ router = APIRouter(
     | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(state: State) -> Response:
-    """Returns metrics of requests, jobs, processes, models and their uncertainty.
-
-    Leaves out the metrics of model processes that are not running.
-    """
-    own = await asyncio.to_thread(state.metrics.text)
-    try:
-        models = await state.models.metrics()
-    except Unavailable as error:
-        logger.info("no metrics of the models: %s", error)
-        models = []
-    return Response(own + label_by_process(models), media_type=CONTENT_TYPE_LATEST)
+    """Returns metrics of requests, jobs, processes, models and their uncertainty."""
+    text = await asyncio.to_thread(state.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

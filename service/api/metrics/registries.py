@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
+import psutil
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from service.api.shared_counters import VARIABLE
+from service.shared.shared_counters import VARIABLE
 from tfbbb.version import __version__, commit
 
 
@@ -50,5 +52,14 @@ class Registries:
         counted = self.counted
         if self._directory is not None:
             counted = CollectorRegistry()
+            _forget_dead_workers(Path(self._directory))
             MultiProcessCollector(counted, self._directory)  # type: ignore[no-untyped-call]
         return generate_latest(self.observed) + generate_latest(counted)
+
+
+def _forget_dead_workers(directory: Path) -> None:
+    """Removes the gauges of processes that were killed."""
+    for file in directory.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not psutil.pid_exists(pid):
+            mark_process_dead(pid, str(directory))  # type: ignore[no-untyped-call]

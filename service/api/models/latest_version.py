@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from service.api.models.client import ModelsClient
+from service.model_process.models import Models
 from service.shared.errors import Unavailable, UnknownModel
 
 logger = logging.getLogger(__name__)
@@ -14,19 +14,18 @@ _SECONDS_TO_LOAD = 10.0
 class LatestVersionBarrier:
     """Delays reporting a job's success until its version serves requests.
 
-    The model process finds new versions by itself, but a moment later. Until then the
-    previous version answers requests that name no version.
+    The API processes find new versions by themselves, but a moment later. Until then
+    the previous version answers requests that name no version.
     """
 
-    def __init__(self, models: ModelsClient) -> None:
+    def __init__(self, models: Models) -> None:
         self._models = models
         self._latest: dict[str, int] = {}
 
     async def wait_for(self, name: str, version: int) -> None:
         """Waits until a published version, or a newer one, is `latest`.
 
-        Gives up after ten seconds, or if the model process is not running, so that a
-        success is always reported.
+        Gives up after ten seconds, so that a success is always reported.
         """
         if self._latest.get(name, 0) >= version:
             return

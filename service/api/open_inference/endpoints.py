@@ -74,7 +74,7 @@ JsonSize = Annotated[
     Header(
         alias="Inference-Header-Content-Length",
         ge=0,
-        # Larger numbers reach the model process as no integers.
+        # JSON has no larger integers.
         le=2**53,
         description="Bytes of the JSON part of the body, if raw tensors follow.",
     ),

@@ -1,5 +1,6 @@
 """Answers prediction requests in the format that the request asks for."""
 
+import time
 from collections.abc import Mapping
 
 from fastapi import Request, Response
@@ -10,6 +11,7 @@ from service.api.http.media_types import (
     choose_media_type,
     media_type,
 )
+from service.api.http.request_log import add_to_log
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
@@ -55,23 +57,28 @@ async def answer(
     writes: str,
     options: Mapping[str, object],
 ) -> Response:
-    """Sends the body to the model process, and returns its response."""
+    """Predicts the table in the body of a request."""
     check_not_encoded(request)
-    with state.models.admit(declared_size(request, state.settings)):
+    with state.models.admitted(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             version,
             await request.body(),
-            request.scope["arrived"],
+            arrival(request),
             reads=reads,
             writes=writes,
             options=options,
         )
-        frame = await unless_disconnected(request, predicting)
-    header = frame.header
-    return Response(
-        frame.body, headers=header["headers"], media_type=header["media_type"]
-    )
+        answer, understood = await unless_disconnected(request, predicting)
+    number = understood.version.number
+    add_to_log(model=name, version=number, rows=understood.num_rows)
+    return Response(answer.body, headers=answer.headers, media_type=answer.media_type)
+
+
+def arrival(request: Request) -> float:
+    """Returns when a request has arrived, from which its deadline counts."""
+    # `JsonErrorProtocol` notes when the first byte came.
+    return float(request.scope.get("arrived", time.monotonic()))
 
 
 def declared_size(request: Request, settings: Settings) -> int:

@@ -126,7 +126,7 @@ async def _ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
         except InvalidRequest as error:
             if first == 1:
                 raise
-            # The model process counts the rows of the block.
+            # The message counts the rows of the block.
             message = f"Counted from row {first}: {error}"
             raise InvalidRequest(message, error.field) from None
 
@@ -184,8 +184,8 @@ class _Work:
         faults: list[ColumnFaults] = []
 
         async def ask(body: bytes | bytearray) -> bytes | bytearray:
-            with self.state.models.admit(len(body)):
-                frame = await self.state.models.predict(
+            with self.state.models.admitted(len(body)):
+                answer, understood = await self.state.models.predict(
                     self.model,
                     self.version,
                     body,
@@ -194,8 +194,8 @@ class _Work:
                     writes="file",
                     options=options,
                 )
-            faults.append(ColumnFaults(*frame.header["faults"]))
-            return frame.body
+            faults.append(understood.faults)
+            return answer.body
 
         async with self.state.inspector.rows(task) as reader:
             block = await reader.ask()

@@ -142,11 +142,6 @@ class _NamedResponse(BaseModel):
     model_name: str = Field(examples=["diabetes"])
     model_version: str = Field(examples=["1"])
     num_samples: int = Field(examples=[100])
-    truncated: bool | None = Field(
-        None,
-        description="`true` if fewer draws were made than asked, to meet the deadline.",
-        examples=[None],
-    )
     classes: list[str] | None = Field(
         None,
         description="The classes, in the order of `probabilities`.",

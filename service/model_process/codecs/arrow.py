@@ -9,11 +9,10 @@ import pyarrow.compute
 
 from service.model_process.answer import Answer
 from service.model_process.codecs.arrow_messages import check_messages
-from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.codec import Body, Written, response
 from service.model_process.codecs.table_query import table_query
 from service.model_process.query import Query
 from service.shared.errors import InvalidRequest
-from service.shared.frames import Frame
 from service.shared.prediction_formats import ARROW
 
 # What pyarrow raises for bytes that are not a valid stream, also for their texts.
@@ -45,11 +44,11 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
     return table_query(table, options)
 
 
-def write(answer: Answer) -> Frame:
+def write(answer: Answer) -> Written:
     """Writes one row per row; arrays are lists of fixed sizes, sets are lists.
 
-    The metadata of the schema are `model_name`, `model_version`, `num_samples`,
-    `truncated` where fewer draws were made, and, as JSON, `classes` and `calibration`.
+    The metadata of the schema are `model_name`, `model_version`, `num_samples`
+    and, as JSON, `classes` and `calibration`.
     """
     request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
@@ -59,19 +58,18 @@ def write(answer: Answer) -> Frame:
         "model_name": request.version.name,
         "model_version": str(request.version.number),
         "num_samples": str(request.num_samples),
-        **({"truncated": "true"} if request.is_truncated else {}),
         **({} if classes is None else {"classes": json.dumps(classes)}),
         **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
     }
     return _stream(pa.table(columns).replace_schema_metadata(metadata))
 
 
-def write_table(answer: Answer) -> Frame:
+def write_table(answer: Answer) -> Written:
     """Writes one row per row, and one column per number, for a file."""
     return _stream(answer.table())
 
 
-def _stream(table: pa.Table) -> Frame:
+def _stream(table: pa.Table) -> Written:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -2,13 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.model_process.answer import Answer
 from service.model_process.query import Query
-from service.shared.frames import Frame
 
 Body = bytes | bytearray
+
+
+class Written(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    media_type: str
+    headers: Mapping[str, str]
+
 
 # Reading more text holds the interpreter for too long.
 _LARGE_TEXT = 2**17
@@ -33,12 +41,12 @@ class Codec:
     """
 
     read: Callable[[Body, Mapping[str, Any]], Query]
-    write: Callable[[Answer], Frame]
+    write: Callable[[Answer], Written]
     is_large: Callable[[Body, Mapping[str, Any]], bool] = is_large_text
     writes_text: bool = True
 
 
-def response(body: Body, media_type: str, **headers: str) -> Frame:
-    """Returns the frame of a response that the API passes on as it is."""
+def response(body: bytes, media_type: str, **headers: str) -> Written:
+    """Returns the response with a body; headers have `_` for `-`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Frame({"media_type": media_type, "headers": named}, body)
+    return Written(body, media_type, named)

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.csv
 
 from service.model_process.answer import Answer
-from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.codec import Body, Written, response
 from service.model_process.codecs.table_query import table_query
 from service.model_process.query import Query
 from service.shared.errors import InvalidRequest
-from service.shared.frames import Frame
 from service.shared.prediction_formats import CSV
 
 
@@ -46,7 +45,7 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
     return table_query(table.slice(1).rename_columns(names), options)
 
 
-def write(answer: Answer) -> Frame:
+def write(answer: Answer) -> Written:
     """Writes one line per row, and one column per number.
 
     `tfbbb.prediction.answer_table` names the columns.
@@ -58,8 +57,6 @@ def write(answer: Answer) -> Frame:
         "Model_Version": str(request.version.number),
         "Num_Samples": str(request.num_samples),
     }
-    if request.is_truncated:
-        headers["Truncated"] = "true"
     if calibration := answer.calibration:
         headers["Calibration"] = json.dumps(calibration)
     return response(sink.getvalue(), CSV, **headers)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from service.model_process.answer import Answer, Outputs, swap_draws
-from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.codec import Body, Written, response
 from service.model_process.codecs.json_body import parse_object
 from service.model_process.query import (
     Query,
@@ -14,7 +14,6 @@ from service.model_process.query import (
     refuse_options,
 )
 from service.shared.errors import InvalidRequest
-from service.shared.frames import Frame
 from service.shared.json_types import JsonObject
 from tfbbb.prediction import questions
 
@@ -35,7 +34,7 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
     return Query(rows, columns, signature, parameters, document.get("targets"), fault)
 
 
-def write(answer: Answer) -> Frame:
+def write(answer: Answer) -> Written:
     """Writes rows as rows, and columns as columns, and what they are of."""
     if answer.request.query.by_rows:
         body = _by_rows(answer.outputs, answer.warnings)
@@ -47,8 +46,6 @@ def write(answer: Answer) -> Frame:
         "model_version": str(request.version.number),
         "num_samples": request.num_samples,
     }
-    if request.is_truncated:
-        body["truncated"] = True
     if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
     if calibration := answer.calibration:

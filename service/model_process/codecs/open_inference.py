@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from service.model_process.answer import Answer
-from service.model_process.codecs.codec import Body, is_large_text, response
+from service.model_process.codecs.codec import Body, Written, is_large_text, response
 from service.model_process.codecs.json_body import parse_json
 from service.model_process.codecs.tensors import (
     DATATYPES_BY_DTYPE,
@@ -18,7 +18,6 @@ from service.model_process.codecs.tensors import (
 )
 from service.model_process.query import Query, read_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
-from service.shared.frames import Frame
 from service.shared.json_types import JsonObject
 from service.shared.open_inference import InferRequest, InputTensor, OutputRequest
 from tfbbb.base.texts import abbreviate
@@ -92,7 +91,7 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
     )
 
 
-def write(answer: Answer) -> Frame:
+def write(answer: Answer) -> Written:
     """Writes the chosen outputs, rows first, in JSON or in binary."""
     request = answer.request
     query = request.query
@@ -133,8 +132,6 @@ def write(answer: Answer) -> Frame:
     if query.id is not None:
         document["id"] = query.id
     document["parameters"] = {"num_samples": request.num_samples}
-    if request.is_truncated:
-        document["parameters"]["truncated"] = True
     if calibration := answer.calibration:
         # Parameters are texts, numbers and booleans.
         document["parameters"]["calibration"] = orjson.dumps(calibration).decode()

@@ -82,3 +82,20 @@ def test_client_that_hangs_up_leaves_the_others_their_answers(
         with socket.create_connection((url.host, url.port)) as connection:
             connection.sendall(head.encode() + body)
     assert ask(client, "diabetes", body).status_code == 200
+
+
+def test_what_waits_over_the_limit_is_refused_and_nothing_else(tmp_path: Path) -> None:
+    write_regression(tmp_path / "slow" / "1", seconds=1.0)
+    settings = Settings(models=tmp_path, max_waiting_requests=1)
+    body = {"instances": [[1, 2, 3]]}
+    with serving(settings) as client, ThreadPoolExecutor(1) as executor:
+        wait_until_ready(client)
+        first = executor.submit(ask, client, "slow", body)
+        time.sleep(0.3)
+        refused = ask(client, "slow", "no JSON, which is not read")
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"] == "1"
+        assert refused.headers["X-Request-Id"]
+        assert "1 predictions are waiting" in refused.json()["error"]
+        assert client.get("/v1/models/slow").status_code == 200
+        assert first.result().status_code == 200

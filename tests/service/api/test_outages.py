@@ -27,9 +27,7 @@ BODY = {"name": "a robot", "scopes": ["predict"]}
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return settings_of_a_test(
-        Settings(models=tmp_path, start_models=False, job_slots=0), tmp_path
-    )
+    return settings_of_a_test(Settings(models=tmp_path, job_slots=0), tmp_path)
 
 
 @pytest.fixture

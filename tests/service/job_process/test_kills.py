@@ -23,7 +23,7 @@ from tests.service.running import (
 )
 from tfbbb.export.manifest import Manifest
 
-_KINDS = ("worker", "api", "all")
+_KINDS = ("worker", "parent", "all")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def services(
     queue: Queue, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[list[Replica]]:
     # The short lease makes a killed process' job come back within the test.
-    changes = {"lease_seconds": 3.0, "start_models": False}
+    changes = {"lease_seconds": 3.0}
     environment = queue.settings.model_copy(update=changes).environment()
     found = [
         Replica(tmp_path / f"service-{number}", module=STAND_IN, **environment)
@@ -46,7 +46,7 @@ def kill(services: list[Replica], kind: str, chance: random.Random) -> None:
     killed = services if kind == "all" else [chance.choice(services)]
     for service in killed:
         service.kill("service" if kind == "all" else kind)
-        if kind in ("all", "api"):
+        if kind in ("all", "parent"):
             service.start()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, REAL, serving
+from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.client import Client, Job, JobFailedError, ServiceError
 from tfbbb.tables import samples
 
@@ -40,7 +40,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def client(settings: Settings) -> Iterator[Client]:
     settings.models.mkdir()
     with (
-        serving(settings, REAL) as http,
+        serving(settings) as http,
         Client(str(http.base_url), ADMIN_KEY) as client,
     ):
         yield client

@@ -13,7 +13,7 @@ from service.model_process.scores import score
 from service.model_process.targets import read_targets
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
-from tests.served_answer import served_answer, served_frame
+from tests.served_answer import served, served_answer
 from tests.service.model_process.exporting import CLASSES, exported, network
 from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.manifest import InputError
@@ -67,12 +67,12 @@ def test_formats_say_what_calibrates_levels(numbers: Any) -> None:
 
     texts = {name: ",".join(map(str, given)) for name, given in levels.items()}
     body = b"x0,x1\n0.5,1\n"
-    answer = served_frame(numbers, "csv", body, texts)
-    assert orjson.loads(answer.header["headers"]["Calibration"]) == expected
+    answer = served(numbers, "csv", body, texts)
+    assert orjson.loads(answer.headers["Calibration"]) == expected
 
     tensor = {"name": "inputs", "shape": [4, 2], "datatype": "FP32", "data": ROWS}
     body = orjson.dumps({"inputs": [tensor], "parameters": texts})
-    answer = served_frame(numbers, "open_inference", body)
+    answer = served(numbers, "open_inference", body)
     said = orjson.loads(answer.body)["parameters"]["calibration"]
     assert orjson.loads(said) == expected
 

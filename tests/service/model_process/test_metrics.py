@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
@@ -10,59 +8,45 @@ from service.model_process.metrics import UncertaintyMetrics
 VERSION = VersionName("m", 3)
 
 
-class Catalog:
-    """A registry that knows one version."""
-
-    versions = (VERSION,)
-
-    def catalog(self) -> dict[str, tuple[VersionName, ...]]:
-        return {"m": self.versions}
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
 
 
 @pytest.fixture
-def uncertainty() -> UncertaintyMetrics:
-    registry: Any = Catalog()
+def uncertainty(registry: CollectorRegistry) -> UncertaintyMetrics:
     return UncertaintyMetrics(registry)
 
 
-def value_of(uncertainty: UncertaintyMetrics, name: str, **labels: str) -> float | None:
-    registry = CollectorRegistry()
-    registry.register(uncertainty)
+def value_of(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
     return registry.get_sample_value(name, {"model": "m", "version": "3"} | labels)
 
 
 def test_each_prediction_is_counted_once_at_or_below_its_bound(
-    uncertainty: UncertaintyMetrics,
+    uncertainty: UncertaintyMetrics, registry: CollectorRegistry
 ) -> None:
     variance = np.array([[0.01], [1.0], [100.0], [1e20]])
     epistemic = variance * np.array([[0.0], [0.1], [0.25], [1.0]])
     for _ in range(2):
-        uncertainty.observe(VERSION, {"variance": variance, "epistemic": epistemic})
+        uncertainty.observe(VERSION, [{"variance": variance, "epistemic": epistemic}])
     name = "tfbbb_predictive_standard_deviation"
-    assert value_of(uncertainty, f"{name}_bucket", le="0.03") == 0
-    assert value_of(uncertainty, f"{name}_bucket", le="0.1") == 2
-    assert value_of(uncertainty, f"{name}_bucket", le="1.0") == 4
-    assert value_of(uncertainty, f"{name}_bucket", le="+Inf") == 8
-    assert value_of(uncertainty, f"{name}_count") == 8
-    assert value_of(uncertainty, f"{name}_sum") == pytest.approx(2 * (11.1 + 1e10))
+    assert value_of(registry, f"{name}_bucket", le="0.03") == 0
+    assert value_of(registry, f"{name}_bucket", le="0.1") == 2
+    assert value_of(registry, f"{name}_bucket", le="1.0") == 4
+    assert value_of(registry, f"{name}_bucket", le="+Inf") == 8
+    assert value_of(registry, f"{name}_count") == 8
+    assert value_of(registry, f"{name}_sum") == pytest.approx(2 * (11.1 + 1e10))
     name = "tfbbb_epistemic_share"
-    assert value_of(uncertainty, f"{name}_bucket", le="0.1") == 4
-    assert value_of(uncertainty, f"{name}_bucket", le="0.3") == 6
-    assert value_of(uncertainty, f"{name}_bucket", le="1.0") == 8
+    assert value_of(registry, f"{name}_bucket", le="0.1") == 4
+    assert value_of(registry, f"{name}_bucket", le="0.3") == 6
+    assert value_of(registry, f"{name}_bucket", le="1.0") == 8
 
 
-def test_classes_are_counted_by_their_entropy(uncertainty: UncertaintyMetrics) -> None:
+def test_classes_are_counted_by_their_entropy(
+    uncertainty: UncertaintyMetrics, registry: CollectorRegistry
+) -> None:
     entropy, information = np.array([0.0, 0.5]), np.array([0.0, 0.25])
     outputs = {"entropy": entropy, "mutual_information": information}
-    uncertainty.observe(VERSION, outputs)
-    assert value_of(uncertainty, "tfbbb_predictive_entropy_sum") == 0.5
-    assert value_of(uncertainty, "tfbbb_epistemic_share_sum") == 0.5
-
-
-def test_deleted_versions_are_not_reported(uncertainty: UncertaintyMetrics) -> None:
-    outputs = {"entropy": np.array([0.5]), "mutual_information": np.array([0.1])}
-    uncertainty.observe(VERSION, outputs)
-    uncertainty.observe(VersionName("m", 1), outputs)
-    name = "tfbbb_predictive_entropy_count"
-    assert value_of(uncertainty, name) == 1
-    assert value_of(uncertainty, name, version="1") is None
+    uncertainty.observe(VERSION, [outputs])
+    assert value_of(registry, "tfbbb_predictive_entropy_sum") == 0.5
+    assert value_of(registry, "tfbbb_epistemic_share_sum") == 0.5

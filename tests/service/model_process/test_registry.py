@@ -1,8 +1,6 @@
 import errno
 import json
 import shutil
-import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from service.api.labels.repository import move
-from service.model_process import version as version_module
 from service.model_process.adoption import Ledger
 from service.model_process.descriptions import model_status, model_summary
 from service.model_process.metrics import LoadedMetrics
@@ -19,8 +16,8 @@ from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
-from tests.service import stand_in
 from tests.service.stores import directory_store
+from tfbbb.export import reader
 from tfbbb.export.manifest import MANIFEST_PATH
 
 
@@ -111,7 +108,7 @@ def test_version_is_tried_again_after_a_fault_that_passes(
     fault: Exception,
 ) -> None:
     version = registry.version("diabetes", 1)
-    stumble = stumbling(monkeypatch, stand_in.READER, "load", fault)
+    stumble = stumbling(monkeypatch, reader, "load", fault)
     for pause in (1, 2, 4):
         with pytest.raises(Unavailable, match=f"tried again in {pause} s"):
             version.load()
@@ -135,7 +132,7 @@ def test_fault_of_the_files_is_not_tried_again(
 ) -> None:
     version = registry.version("diabetes", 1)
     fault = ValueError("no such op")
-    stumble = stumbling(monkeypatch, stand_in.READER, "load", fault)
+    stumble = stumbling(monkeypatch, reader, "load", fault)
     for _ in range(2):
         with pytest.raises(Unavailable, match="Version 1"):
             version.load()
@@ -186,47 +183,27 @@ def test_loaded_versions_are_served_while_their_directory_is_gone(
     assert registry.version("diabetes").number == 1
 
 
-def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> None:
-    registry, stop = (
-        ModelRegistry(directory_store(registry_root), ledger),
-        threading.Event(),
-    )
-    watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
-    watcher.start()
-    try:
-        stand_in.write_regression(registry_root / "diabetes" / "3")
-        while registry.version("diabetes").number != 3:
-            time.sleep(0.01)
-    finally:
-        stop.set()
-        watcher.join()
-
-
-@pytest.mark.parametrize("needs_tensorflow", [False, True])
-def test_tensorflow_is_imported_for_a_version_that_needs_it(
-    registry: ModelRegistry,
-    registry_root: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    needs_tensorflow: bool,
+def test_versions_not_used_for_longest_make_room(
+    registry_root: Path, ledger: Ledger
 ) -> None:
-    imported: list[bool] = []
+    for name in ("a", "b", "c"):
+        shutil.copytree(registry_root / "diabetes" / "2", registry_root / name / "1")
+    shutil.rmtree(registry_root / "diabetes")
+    files = filter(Path.is_file, (registry_root / "a").rglob("*"))
+    size = sum(file.stat().st_size for file in files)
+    registry = ModelRegistry(directory_store(registry_root), ledger, 2.5 * size)
+    registry.refresh()
 
-    def note() -> None:
-        imported.append(version_module.importing.is_set())
+    def loaded() -> set[str]:
+        return {n for n, (one,) in registry.catalog().items() if one.is_loaded}
 
-    monkeypatch.setattr(version_module.tensorflow_startup, "import_tensorflow", note)
-    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
-    shutil.copytree(registry_root / "diabetes/1", registry_root / "diabetes/9")
-    path = registry_root / "diabetes" / "9" / MANIFEST_PATH
-    manifest = json.loads(path.read_text())
-    missing = "NumPy lacks an operation." if needs_tensorflow else None
-    manifest["numpy"] = {"difference": None, "missing": missing}
-    path.write_text(json.dumps(manifest))
-    registry.scan()
-    registry.version("diabetes", 9).load()
-    # The heartbeat says so meanwhile.
-    assert imported == [True] * needs_tensorflow
-    assert not version_module.importing.is_set()
+    assert loaded() == {"b", "c"}
+    registry.version("b").load()
+    registry.load(registry.version("a"))
+    assert loaded() == {"a", "b"}
+    registry.refresh()
+    assert loaded() == {"a", "b"}
+    assert registry.latest("c") is not None
 
 
 def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:

@@ -222,11 +222,11 @@ def test_kills_of_any_process_lose_nothing(
     with load.on(replicas, per_second=20):
         # It is trained meanwhile.
         jobs = [submit(replicas, "kills")]
-        for kind in ("worker", "models", "api", "service"):
+        for kind in ("worker", "api", "parent", "service"):
             time.sleep(chance.uniform(0.0, 4.0))
             replica = chance.choice(replicas)
             replica.kill(kind)
-            if kind in ("api", "service"):
+            if kind in ("parent", "service"):
                 replica.start()
         for replica in replicas:
             wait_until(replica.is_ready, 120)

@@ -28,7 +28,6 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(
         models=root / "models",
         data_dir=root / "data",
-        start_models=False,
         job_slots=0,
     )
     version = settings.models / "wine" / "1"

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from service.shared.database import Database
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
 from tests.service.web.tables import ATTACK, houses
 from tfbbb.export.manifest import MANIFEST_PATH
 
@@ -73,11 +73,9 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         data_dir=root / "data",
         models=root / "models",
         job_slots=1,
-        # The tests are about the page; a busy machine must not restart the models.
-        heartbeat_seconds=120.0,
     )
     settings.models.mkdir()
-    with serving(settings, REAL) as client:
+    with serving(settings) as client:
         wait_until_ready(client)
         yield Site(str(client.base_url).rstrip("/"), client, settings)
 

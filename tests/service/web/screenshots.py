@@ -14,7 +14,7 @@ import pyarrow.csv
 from playwright.sync_api import Page, sync_playwright
 
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
 from tests.service.web.conftest import CHROMIUM
 from tfbbb.tables import samples
 
@@ -32,9 +32,8 @@ def main() -> None:
             data_dir=root / "data",
             models=root / "models",
             job_slots=1,
-            heartbeat_seconds=120.0,
         )
-        with serving(settings, REAL) as client:
+        with serving(settings) as client:
             wait_until_ready(client)
             dataset = train(client)
             take_all(str(client.base_url).rstrip("/"), dataset)

@@ -15,7 +15,7 @@ TABLE = b"area,price\n" + b"".join(b"%d,%d\n" % (n, 2 * n) for n in range(30))
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     models: Path = tmp_path_factory.mktemp("models")
-    with inspecting_here(), serving(Settings(models=models, start_models=False)) as c:
+    with inspecting_here(), serving(Settings(models=models)) as c:
         yield c
 
 

@@ -22,7 +22,6 @@ def datasets(
     settings = Settings(
         models=tmp_path_factory.mktemp("models"),
         data_dir=data_dir,
-        start_models=False,
         job_slots=0,
         max_upload_bytes=4_000_000,
         max_upload_rows=100_000,

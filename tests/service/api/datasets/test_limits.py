@@ -30,7 +30,6 @@ def settings_of(directory: Path, **changes: object) -> Settings:
         {
             "models": directory / "models",
             "data_dir": directory / "data",
-            "start_models": False,
             "job_slots": 0,
             **changes,
         }

@@ -13,7 +13,6 @@ def test_datasets_are_kept_in_postgresql_as_in_sqlite(
     settings = Settings(
         data_dir=tmp_path / "data",
         models=tmp_path / "models",
-        start_models=False,
         job_slots=0,
         database_url=database_url,
     )

@@ -12,7 +12,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Feedback, FeedbackReceipt, Label
 from service.shared.settings import Settings
 from tests.service.model_process.exporting import CLASSES, network
-from tests.service.serving import REAL, serving, wait_until_ready
+from tests.service.serving import serving, wait_until_ready
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
 
 
@@ -49,7 +49,7 @@ def feedback_settings(
 
 @pytest.fixture(scope="session")
 def feedback_service(feedback_settings: Settings) -> Iterator[httpx.Client]:
-    with serving(feedback_settings, REAL) as client:
+    with serving(feedback_settings) as client:
         wait_until_ready(client)
         yield client
 

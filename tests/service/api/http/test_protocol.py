@@ -22,7 +22,7 @@ BEGIN = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A service without models."""
     models = tmp_path_factory.mktemp("models")
-    settings = Settings(models=models, start_models=False, job_slots=0)
+    settings = Settings(models=models, job_slots=0)
     with serving(settings) as client:
         yield client
 

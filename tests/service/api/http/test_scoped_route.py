@@ -1,6 +1,7 @@
 """What is checked before a byte of a body is read."""
 
 import asyncio
+import contextlib
 import re
 import socket
 from collections.abc import Iterator
@@ -16,9 +17,6 @@ from starlette.types import Message
 from service.api.http.scoped_route import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
 from service.api.keys.scope import Scope
-from service.api.models.client import ModelsClient
-from service.api.models.homes import Homes
-from service.api.models.host import ModelHost
 from service.app import create_app
 from service.shared.settings import Settings
 from tests.service.serving import serving
@@ -73,7 +71,11 @@ def ask(
         return caller
 
     keyring = SimpleNamespace(find=find, is_use_due=lambda _: False)
-    models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)
+    models = SimpleNamespace(
+        knows=lambda _: False,
+        admitted=lambda _: contextlib.nullcontext(),
+        predict=None,
+    )
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:
@@ -157,7 +159,7 @@ def test_no_body_of_an_unknown_route_is_read(app: FastAPI) -> None:
 
 
 def test_a_refused_body_is_not_asked_to_continue(tmp_path: Path) -> None:
-    settings = Settings(models=tmp_path, start_models=False)
+    settings = Settings(models=tmp_path)
     lines = ["POST /v1/jobs HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
     lines += ["Content-Length: 31457280", "", ""]
     with serving(settings) as client:

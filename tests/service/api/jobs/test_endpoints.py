@@ -36,7 +36,7 @@ ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     settings.models.mkdir()
-    alone = {"start_models": False, "job_slots": 0}
+    alone = {"job_slots": 0}
     return settings.model_copy(update=alone)
 
 

@@ -18,7 +18,6 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(
         models=tmp_path / "models",
         data_dir=tmp_path,
-        start_models=False,
         job_slots=0,
     )
 

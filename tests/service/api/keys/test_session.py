@@ -158,7 +158,7 @@ def test_services_of_one_database_share_sessions(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # They have no object store, which sessions do not need.
-    monkeypatch.setattr("service.api.app.check_installation", lambda *_: None)
+    monkeypatch.setattr("service.api.preparation.check_installation", lambda *_: None)
     settings = [
         Settings(data_dir=tmp_path / name, models=tmp_path, database_url=database_url)
         for name in ("one", "two")

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from service.api.supervision import SupervisedProcess
+from service.parent.supervision import SupervisedProcess
 from tests.waiting import wait_until
 
 UNTIL_INPUT_ENDS = "cat > /dev/null"
@@ -27,7 +27,7 @@ def supervised(program: str) -> Iterator[SupervisedProcess]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.api.supervision._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("service.parent.supervision._FIRST_PAUSE", 0.01)
 
 
 def test_a_child_that_is_killed_is_started_anew(
@@ -45,7 +45,7 @@ def test_a_child_that_is_killed_is_started_anew(
 def test_pauses_grow_while_a_child_keeps_ending(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.api.supervision._LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr("service.parent.supervision._LONGEST_PAUSE", 0.05)
     with supervised("exit 3"):
         wait_until(lambda: len(caplog.records) >= 5)
     pauses = [record.args[-1] for record in caplog.records if record.args]
@@ -70,7 +70,7 @@ def test_a_child_that_does_not_end_is_killed(
 def test_the_child_learns_that_its_parent_was_killed() -> None:
     program = f"""
 import os, time
-from service.api.supervision import SupervisedProcess
+from service.parent.supervision import SupervisedProcess
 child = SupervisedProcess("it", ["sh", "-c", {UNTIL_INPUT_ENDS!r}], os.environ)
 child.start()
 while child.pid is None:

@@ -1,8 +1,4 @@
-"""Reads and writes large bodies in processes of their own.
-
-To parse 30 MB of JSON holds the interpreter of a process for a second, in which it
-answers nothing else.
-"""
+"""Runs functions in processes of their own, which are started when they are needed."""
 
 import logging
 import multiprocessing
@@ -21,23 +17,33 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-# Answers with more numbers are worth the way to another process.
-LARGE_ANSWER = 2**14
-_PROCESSES = 2
 _SECONDS_TO_END = 1.0
-# Small predictions go first where both want a core.
-_NICENESS = 5
 
 
-class LargeBodies:
-    """Processes that run functions of large bodies; started at the first call."""
+class ChildProcess:
+    """A process that runs functions, one after another; started at the first call.
 
-    def __init__(self) -> None:
+    A process that has ended is started anew by the next call. The call during which it
+    ends raises `Unavailable`.
+
+    Args:
+        name: What the process is, in messages.
+        niceness: How far it gives way to other processes.
+    """
+
+    def __init__(self, name: str, niceness: int = 0) -> None:
+        self._name = name
+        self._niceness = niceness
         self._executor: ProcessPoolExecutor | None = None
         self._changing = threading.Lock()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a call has started the process."""
+        return self._executor is not None
+
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs a function in another process, and waits for its result."""
+        """Runs a function in the process, and waits for its result."""
         executor = self._running()
         try:
             return executor.submit(function, *args, **kwargs).result()
@@ -46,11 +52,12 @@ class LargeBodies:
                 if self._executor is executor:
                     self._executor = None
             raise Unavailable(
-                "The process that reads large bodies ended; send fewer rows at a time."
+                f"{self._name} ended during the request and is started anew; retry in "
+                "a few seconds."
             ) from None
 
     def close(self) -> None:
-        """Ends the processes; waits for a function that runs, but not for long.
+        """Ends the process; waits for a function that runs, but not for long.
 
         Python removes the semaphores of a pool when it is shut down, and otherwise
         warns about them when this process has ended.
@@ -68,16 +75,17 @@ class LargeBodies:
         with self._changing:
             if self._executor is None:
                 self._executor = ProcessPoolExecutor(
-                    _PROCESSES,
+                    1,
                     # TensorFlow hangs in a process that was forked.
                     mp_context=multiprocessing.get_context("spawn"),
                     initializer=_initialize,
+                    initargs=(self._niceness,),
                 )
             return self._executor
 
 
-def _initialize() -> None:
-    os.nice(_NICENESS)
+def _initialize(niceness: int) -> None:
+    os.nice(niceness)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 

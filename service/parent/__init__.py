@@ -1,0 +1,1 @@
+"""The parent of the service's processes: starts, restarts and stops them."""

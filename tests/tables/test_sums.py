@@ -17,15 +17,22 @@ COLUMNS = {f"x{i}": GENERATOR.normal(size=100) for i in range(30)}
         ((1, "x0"), (1, "x9"), (1, "x29")),
         ((1, "x0"), (-1, "x9"), (-1, "x29")),
         ((-1, "x0"), (-1, "x9"), (1, "x29")),
+        ((1, "x1"), (-1, "x2"), (1, "x5"), (1, "x6"), (-1, "x8")),
     ],
 )
 @pytest.mark.parametrize("decimals", [None, 2])
-def test_two_or_three_columns_that_add_up_are_found(terms, decimals):
+def test_columns_that_add_up_are_found(terms, decimals):
     columns = COLUMNS
     if decimals is not None:
         columns = {name: np.round(x, decimals) for name, x in COLUMNS.items()}
     target = sum(sign * columns[name] for sign, name in terms)
     assert find_sum(columns, target) == terms
+
+
+def test_a_sum_is_found_beside_sums_of_its_parts():
+    parts = {**COLUMNS, "net": COLUMNS["x1"] - COLUMNS["x2"]}
+    target = parts["x1"] + parts["x2"]
+    assert find_sum(parts, target) == ((1, "x1"), (1, "x2"))
 
 
 def test_one_row_off_is_no_sum():

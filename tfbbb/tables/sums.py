@@ -1,26 +1,25 @@
 """Finds columns of numbers that add up to the target."""
 
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Mapping
 
 import numpy as np
 
+# More rows than columns, so that no sum fits by chance.
 _FEWEST_ROWS = 20
-# Of triples there are many more than of pairs.
-_MOST_COLUMNS, _MOST_COLUMNS_OF_TRIPLES = 200, 40
-_ROWS_OF_FIRST_TEST = 200
+_MOST_COLUMNS = 200
 # Of the range of the target: what rounding in a file may change.
 _ROUNDING = 1e-6
-_MOST_VERIFIED = 100
+# Of weights that are 1 or -1.
+_WEIGHT_ERROR = 1e-3
 
 
 def find_sum(
     columns: Mapping[str, np.ndarray], target: np.ndarray
 ) -> tuple[tuple[int, str], ...]:
-    """Returns the two or three columns whose sum or difference is the target.
+    """Returns the columns whose sum is the target, with the sign of each.
 
-    Random weights w of some rows turn each column x into one number w'x. Only columns
-    for which these numbers add up to w'y, are compared row by row.
+    Least squares fit the target by all columns. If the fit is exact in each row, it
+    gives up one column after the other for as long as it stays so.
 
     Example:
 
@@ -32,21 +31,29 @@ def find_sum(
     columns, rows = _choose_rows(columns, target)
     if len(rows) < _FEWEST_ROWS or len(columns) < 2:
         return ()
-    names, y = list(columns), target[rows]
-    x = np.stack([columns[name][rows] for name in names])
-    tolerance = _ROUNDING * (y.max() - y.min())
-    if tolerance == 0.0:
+    y = target[rows]
+    if y.min() == y.max():
         return ()
-    first = np.linspace(0, len(rows) - 1, min(len(rows), _ROWS_OF_FIRST_TEST))
-    places = first.astype(int)
-    weights = np.random.default_rng(0).normal(size=len(places))
-    slack = tolerance * float(np.abs(weights).sum())
-    candidates = _candidates(x[:, places] @ weights, y[places] @ weights, slack)
-    for _, found in zip(range(_MOST_VERIFIED), candidates, strict=False):
-        total = sum(sign * x[place] for sign, place in found)
-        if np.abs(total - y).max() <= tolerance:
-            return tuple((sign, names[place]) for sign, place in found)
-    return ()
+    x = np.stack([values[rows] for values in columns.values()], axis=1)
+    closest = np.argsort(-_correlations(x, y), kind="stable")
+    left = [int(place) for place in closest[: len(rows) - _FEWEST_ROWS + 1]]
+    weights = _fit_exactly(x, y, left)
+    if weights is None:
+        return ()
+    sizes = dict(zip(left, np.abs(weights) * x[:, left].std(axis=0), strict=True))
+    least = _ROUNDING * max(sizes.values())
+    order = sorted(left, key=lambda place: float(sizes[place]))
+    none = [place for place in order if sizes[place] <= least]
+    for given_up in (none, *([place] for place in order)):
+        others = [place for place in left if place not in given_up]
+        fewer = _fit_exactly(x, y, others) if 0 < len(others) < len(left) else None
+        if fewer is not None:
+            left, weights = others, fewer
+    if len(left) < 2 or np.abs(np.abs(weights) - 1.0).max() > _WEIGHT_ERROR:
+        return ()
+    signs = dict(zip(left, np.sign(weights).astype(int).tolist(), strict=True))
+    names = list(columns)
+    return tuple((signs[place], names[place]) for place in sorted(left))
 
 
 def _choose_rows(
@@ -68,24 +75,18 @@ def _choose_rows(
     )
 
 
-def _candidates(
-    x: np.ndarray, y: float, slack: float
-) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yields signs and places of numbers that add up to another one, two before three.
+def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    x, y = x - x.mean(axis=0), y - y.mean()
+    sizes = np.linalg.norm(x, axis=0)
+    return np.abs(y @ x) / np.where(sizes > 0, sizes, np.inf)
 
-    A sum of which each sign is negative is the negative of a sum.
-    """
-    number = len(x)
-    for signs in product((1, -1), repeat=2):
-        sums = signs[0] * x[:, np.newaxis] + signs[1] * x
-        for i, j in np.argwhere(np.abs(sums - y) <= slack).tolist():
-            if i < j:
-                yield ((signs[0], i), (signs[1], j))
-    if number > _MOST_COLUMNS_OF_TRIPLES:
-        return
-    for signs in product((1, -1), repeat=3):
-        pairs = signs[0] * x[:, np.newaxis] + signs[1] * x
-        sums = pairs[:, :, np.newaxis] + signs[2] * x
-        for i, j, k in np.argwhere(np.abs(sums - y) <= slack).tolist():
-            if i < j < k:
-                yield ((signs[0], i), (signs[1], j), (signs[2], k))
+
+def _fit_exactly(x: np.ndarray, y: np.ndarray, places: list[int]) -> np.ndarray | None:
+    """Returns the weights of some columns whose sum is y in each row, or None."""
+    x = x[:, places]
+    number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
+    some = np.linspace(0, len(x) - 1, number).astype(int)
+    scales = np.abs(x).max(axis=0)
+    weights: np.ndarray = np.linalg.lstsq(x[some] / scales, y[some])[0] / scales
+    tolerance = _ROUNDING * (y.max() - y.min())
+    return weights if np.abs(x @ weights - y).max() <= tolerance else None

@@ -17,6 +17,7 @@ from service.inspection_process.predicted_file import PredictedFile
 from service.shared.file_rows import FileTask
 from service.shared.frames import Frame, receive
 from tfbbb.tables import TableError
+from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.predict_rows import predict_rows
 from tfbbb.tables.scan import TableScan
 
@@ -78,7 +79,7 @@ class _Pipe:
 
 def _work(task: FileTask, pipe: _Pipe) -> Frame:
     """Hands out the rows of the file; returns the last frame."""
-    scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
+    scan = TableScan(task.path, format=task.format)
     names = scan.schema.names
     if scan.num_rows > task.limits.rows:
         raise TableError(
@@ -94,7 +95,7 @@ def _work(task: FileTask, pipe: _Pipe) -> Frame:
         )
 
     def ask(block: pa.Table, first: int) -> Iterator[pa.Table]:
-        for part in _parts(block.select(features)):
+        for part in _parts(typed_table(block.select(features), task.text_columns)):
             yield from pipe.ask(part, first, scan.num_rows)
             first += part.num_rows
 

@@ -23,6 +23,7 @@ from service.shared.inspection import (
     Preview,
 )
 from tfbbb.tables import TableError
+from tfbbb.tables.plain_values import PlainTypes, typed_table
 from tfbbb.tables.scan import TableScan
 
 _SETTINGS = {
@@ -55,13 +56,13 @@ def inspect(task: InspectionTask) -> InspectionResult:
         )
 
 
-class _Statistics:
-    """Statistics over all batches of a table; enforces the limits."""
+class _LimitedTypes(PlainTypes):
+    """The types of the columns of a table, the first of its rows, and its limits."""
 
     def __init__(self, limits: Limits) -> None:
+        super().__init__()
         self._limits = limits
         self._num_rows = self._num_bytes = 0
-        self.columns: list[ColumnStatistics] = []
         self.first_rows = FirstRows()
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -70,14 +71,11 @@ class _Statistics:
         _check_at_most("rows", self._num_rows, self._limits.rows)
         most_bytes = self._limits.decompressed_bytes
         _check_at_most("decompressed_bytes", self._num_bytes, most_bytes)
-        if not self.columns:
-            # JSON lines may have further keys after their beginning.
-            _check_at_most("columns", batch.num_columns, self._limits.columns)
-            _check_lengths(batch.schema.names)
-            self.columns = [ColumnStatistics(f.name, f.type) for f in batch.schema]
-        for column, values in zip(self.columns, batch.columns, strict=True):
-            column.add(values)
+        # JSON lines may have further keys after their beginning.
+        _check_at_most("columns", batch.num_columns, self._limits.columns)
+        _check_lengths(batch.schema.names)
         self.first_rows.add(batch)
+        super().add(batch)
 
 
 def _check_at_most(what: str, received: int, most: int) -> None:
@@ -101,16 +99,19 @@ def _inspect(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format)
     # Each column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
-    statistics = scan.collect(lambda: _Statistics(task.limits), _Statistics.add)
-    kinds = statistics.first_rows.infer_kinds()
+    types = scan.collect(lambda: _LimitedTypes(task.limits), _LimitedTypes.add)
+    kinds = types.first_rows.infer_kinds()
+    columns: list[ColumnStatistics] = []
+    for batch in map(types.convert, scan.batches()):
+        columns = columns or [ColumnStatistics(f.name, f.type) for f in batch.schema]
+        for column, values in zip(columns, batch.columns, strict=True):
+            column.add(values)
     return InspectionResult(
         inspection=Inspection(
             num_rows=scan.num_rows,
-            columns=[
-                column.figures() | kinds[column.name] for column in statistics.columns
-            ],
+            columns=[column.figures() | kinds[column.name] for column in columns],
             problems=find_problems(
-                statistics.columns,
+                columns,
                 scan.num_rows,
                 without_index=scan.without_index,
                 found=_describe_dialect(scan),
@@ -126,8 +127,9 @@ def _describe_dialect(scan: TableScan) -> str | None:
 
 
 def _preview(task: InspectionTask) -> InspectionResult:
-    scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
+    scan = TableScan(task.path, format=task.format)
     head = scan.head(task.preview_rows or 0, task.skip).select(task.columns)
+    head = typed_table(head, task.text_columns)
     columns = [map(format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))

@@ -12,9 +12,9 @@ from service.shared.file_rows import FileTask, PredictedRows
 from service.shared.json_types import JsonList
 from tfbbb.tables.answer_digits import with_sensible_digits
 from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.plain_values import PlainTypes
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.spooled_table import SpooledTable
-from tfbbb.tables.table_error import TableError
 from tfbbb.tables.writing import write_rows
 
 _SHOWN = 20
@@ -49,13 +49,12 @@ class PredictedFile:
         # Most files have no row with a warning.
         left_out = () if self._has_warnings else ("warnings",)
         predicted = [name for name in answers.names if name not in left_out]
-        given = self._given()
-        names = _without_clash(given.schema.names, predicted)
+        names = _without_clash(self._scan.schema.names, predicted)
         shown = _ShownRows(self._doubt.rows)
 
         def joined() -> Iterator[pa.RecordBatch]:
             at = 0
-            for batch in given.batches():
+            for batch in self._given():
                 found = answers.take(batch.num_rows).select(predicted)
                 columns = [*batch.columns, *found.columns]
                 both = pa.RecordBatch.from_arrays(columns, [*names, *predicted])
@@ -85,21 +84,12 @@ class PredictedFile:
             remarks=remarks,
         )
 
-    def _given(self) -> TableScan:
-        """Returns the rows as the file has them: the texts of CSV as they are."""
-        if not isinstance(self._scan.dialect, Dialect):
-            return self._scan
-        texts = TableScan(
-            self._task.path,
-            format=self._task.format,
-            text_columns=self._scan.schema.names,
-        )
-        if texts.num_rows != self._scan.num_rows:
-            raise TableError(
-                f"{self._task.path} has another number of rows when its cells are read "
-                "as texts; write it as Parquet or Excel."
-            )
-        return texts
+    def _given(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows as the file has them: the texts of CSV as they are."""
+        if isinstance(self._scan.dialect, Dialect):
+            return self._scan.batches()
+        types = self._scan.collect(PlainTypes, PlainTypes.add)
+        return map(types.convert, self._scan.batches())
 
 
 class _Doubt:

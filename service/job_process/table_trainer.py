@@ -110,7 +110,6 @@ class TableTrainer:
                 TableScan(
                     store.dataset(dataset_name(job.dataset_sha256, job.dataset_format)),
                     format=job.dataset_format,
-                    text_columns=spec.read_as_text,
                 ),
                 spec,
                 directory=files.scratch,

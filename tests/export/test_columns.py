@@ -22,8 +22,8 @@ from tfbbb.tables import (
     Schema,
     TableError,
     preprocessing,
-    read_table,
 )
+from tfbbb.tables.reading import read_cells
 
 ROWS = 60
 
@@ -131,7 +131,7 @@ def test_files_tables_and_requests_give_the_same_tensors(exported, tmp_path):
     from tfbbb.tables.writing import write_table
 
     write_table(table, tmp_path / "table.csv")
-    read = read_table(tmp_path / "table.csv", text_columns=manifest.read_as_text)
+    read = read_cells(tmp_path / "table.csv")
     features = {f.tensor: f.column.values(read) for f in manifest.features}
     assert_same(to_tensors({f.name: features[f.tensor] for f in manifest.features},
                            manifest), expected)  # fmt: skip

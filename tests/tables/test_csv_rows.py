@@ -5,6 +5,7 @@ import pytest
 
 from tests.tables.files import written
 from tfbbb.tables import TableError, TableScan, csv_file, read_table
+from tfbbb.tables.plain_values import typed_table
 
 ROWS = "".join(f"{['north', 'south'][i % 2]},{i},{i * 2}.5\n" for i in range(8))
 HEADER = "place,size,price\n"
@@ -17,9 +18,7 @@ def read(path):
     table = read_table(path, notify=notes.append)
     scan = TableScan(path)
     assert scan.num_rows == table.num_rows
-    assert [row for batch in scan.batches() for row in batch.to_pylist()] == (
-        table.to_pylist()
-    )
+    assert typed_table(pa.Table.from_batches(scan.batches())).equals(table)
     return table.to_pydict(), " ".join(notes)
 
 

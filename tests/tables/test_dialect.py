@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
 from tfbbb.tables import (
+    Column,
     TableError,
     TableScan,
     csv_file,
     read_table,
 )
 from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.reading import read_cells
 
 PLAIN = Dialect()
 SEMICOLONS = Dialect(delimiter=";", decimal_mark=",")
@@ -24,7 +26,7 @@ SEMICOLONS = Dialect(delimiter=";", decimal_mark=",")
 
 def read(path, **options):
     """The dialect and the columns of a file."""
-    return TableScan(path, **options).dialect, read_table(path, **options).to_pydict()
+    return TableScan(path).dialect, read_table(path, **options).to_pydict()
 
 
 @pytest.mark.parametrize(
@@ -311,41 +313,38 @@ def test_damaged_lines_of_utf_8_are_counted(tmp_path):
     assert "2 lines, the first of them line 5, are not UTF-8" in dialect.describe()
 
 
-@pytest.mark.parametrize("text_columns", [[], ["b"]])
-def test_a_late_accent_changes_the_encoding(tmp_path, monkeypatch, text_columns):
+def test_a_late_accent_changes_the_encoding(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**16)
     content = "a,b\n" + "1,x\n" * 100_000 + "2.5,é\n"
     path = written(tmp_path, content.encode("latin-1"))
-    dialect, columns = read(path, text_columns=text_columns)
+    dialect, columns = read(path)
     assert dialect.encoding == "cp1252"
     assert columns["a"][-2:] == [1, 2.5]
     assert columns["b"][-2:] == ["x", "é"]
-    assert TableScan(path).head(2).to_pydict() == {"a": [1, 1], "b": ["x", "x"]}
+    assert TableScan(path).head(2).to_pydict() == {"a": ["1", "1"], "b": ["x", "x"]}
 
 
 @pytest.mark.parametrize(
-    ("rows", "mark", "values"),
+    ("rows", "values"),
     [
-        (["1,5;x"], ",", [1.5]),
-        (["1,5;x", "2.5;x"], ".", ["1,5", "2.5"]),
-        (["y;x", "1,5;x"], ".", ["y", "1,5"]),
+        (["1,5;x"], [1.5]),
+        (["1,5;x", "2.5;x"], ["1,5", "2.5"]),
+        (["y;x", "1,5;x"], ["y", "1,5"]),
     ],
 )
-def test_late_rows_decide_on_the_decimal_mark(
-    tmp_path, monkeypatch, rows, mark, values
-):
+def test_late_rows_may_have_decimal_commas(tmp_path, monkeypatch, rows, values):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**16)
-    path = written(tmp_path, "a;b\n" + "1;x\n" * 50_000 + "\n".join(rows))
-    dialect, columns = read(path)
-    assert dialect.decimal_mark == mark
-    assert columns["a"][-len(values) :] == values
+    cells = ["1;x", "12;x"] * 25_000
+    table = read_cells(written(tmp_path, "\n".join(["a;b", *cells, *rows])))
+    found = Column.infer(table, "a", None).values(table)[-len(values) :]
+    assert found.tolist() == values
 
 
-def test_a_late_decimal_point_beside_commas_leaves_commas_as_text(tmp_path):
+def test_a_late_decimal_point_beside_commas_is_one(tmp_path):
     path = written(tmp_path, "a;b\n" + "1,5;2\n" * 50_000 + "2,5;3.5\n")
-    dialect, columns = read(path)
-    assert dialect.decimal_mark == "."
-    assert (columns["a"][-1], columns["b"][-1]) == ("2,5", 3.5)
+    table = read_cells(path)
+    last = [Column.infer(table, name, None).values(table)[-1] for name in "ab"]
+    assert last == [2.5, 3.5]
 
 
 def test_the_sentence_of_a_dialect_is_passed_to_notify(tmp_path):

@@ -12,6 +12,7 @@ from tfbbb.tables import (
 )
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
+from tfbbb.tables.reading import read_cells
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.target import missing_values, rows_with_target
@@ -89,6 +90,20 @@ def test_na_among_codes_of_two_letters_is_a_class(tmp_path):
     assert schema.target.remarks == (
         "Its 'NA' is a code of two letters as the others are, not a missing value.",
     )
+
+
+def test_classes_of_a_file_are_those_that_are_written(tmp_path):
+    path = tmp_path / "classes.csv"
+    rows = [f"{row},{['1.0', '2.0', 'x'][row % 3]}" for row in range(30)]
+    path.write_text("\n".join(["a,y", *rows]))
+    table = read_cells(path)
+    schema = Schema.infer(table, "y")
+    assert schema.classes == ("1.0", "2.0", "x")
+    # Without the third class, the cells are plain numbers.
+    numbers = table.filter(pa.array([True, True, False] * 10))
+    assert schema.targets(numbers).tolist() == [0, 1] * 10
+    known = read_known_targets(numbers, "y", schema.classes, schema.target.notation)
+    assert known.values.tolist() == [0, 1] * 10
 
 
 def test_a_file_with_decimal_commas_has_points_between_thousands(tmp_path):
@@ -569,7 +584,6 @@ def test_dates_in_digits_are_dates_unless_asked_for_numbers():
     schema = Schema.infer(table, "y")
     (x,) = schema.features
     assert (x.kind, x.values(table)[0]) == ("date", 15340 * 86400)
-    assert schema.read_as_text == ("x",)
     (x,) = Schema.infer(table, "y", columns={"x": "number"}).features
     assert (x.kind, x.low) == ("numeric", np.float32(20120101))
 

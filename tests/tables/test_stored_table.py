@@ -112,11 +112,9 @@ def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     path, scratch = tmp_path / "table.csv", tmp_path / "scratch"
     path.write_text("a,b\n1,x\n2,y\n")
     stored = StoredTable.from_scan(TableScan(path), scratch)
-    assert stored.column("a").to_pylist() == [1, 2]
+    assert stored.column("a").to_pylist() == ["1", "2"]
     written = stored.path.stat().st_ino
     assert StoredTable.from_scan(TableScan(path), scratch).path.stat().st_ino == written
-    as_text = StoredTable.from_scan(TableScan(path, text_columns=["a"]), scratch)
-    assert as_text.column("a").to_pylist() == ["1", "2"]
     path.write_text("a,b\n1,x\n2,y\n3,z\n")
     assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
 
@@ -129,17 +127,7 @@ def test_each_sheet_of_a_workbook_is_stored(tmp_path):
         for sheet in ("one", "two", None)
     ]
     read = [table.column("a").to_pylist() for table in stored]
-    assert read == [[1, 2], [1000, 2000], [1, 2]]
-
-
-def test_a_file_with_late_wider_types_is_stored_completely(tmp_path, monkeypatch):
-    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 100_000)
-    path = tmp_path / "table.csv"
-    cells = ["1"] * 400_000 + ["half"]
-    path.write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
-    stored = StoredTable.from_scan(TableScan(path), tmp_path)
-    assert stored.num_rows == len(cells)
-    assert stored.column("a")[-1].as_py() == "half"
+    assert read == [["1", "2"], ["1000", "2000"], ["1", "2"]]
 
 
 def test_a_full_disk_error_names_the_directory(tmp_path):

@@ -1,5 +1,6 @@
 """Files as people write them are read as they were meant, or a note says otherwise."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from tests.tables.files import SAME_FILE, written
 from tests.tables.strange_files import strange_files
 from tfbbb.tables import TableError, TableScan, read_table
+from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.text_encoding import name_encoding
 
 GUESSED = "The file does not state its encoding"
@@ -26,9 +28,7 @@ def test_strange_files_are_read_as_meant_or_a_note_says(tmp_path, file, suffix):
     rows = [[*row.values()] for row in table.to_pylist()]
     assert [row[-2:] for row in rows] == [row[-2:] for row in file.rows]
     scan = TableScan(path)
-    assert [row for batch in scan.batches() for row in batch.to_pylist()] == (
-        table.to_pylist()
-    )
+    assert typed_table(pa.Table.from_batches(scan.batches())).equals(table)
     dialect = scan.dialect
     said = [*dialect.doubts, *dialect.remarks]
     if rows != file.rows:

@@ -37,8 +37,8 @@ def inspect(
         from tfbbb.cli.job_fields import validate_fields
         from tfbbb.cli.job_options import parse_columns
         from tfbbb.cli.report import echo_schema
-        from tfbbb.tables import read_table
         from tfbbb.tables.feature_inference import infer_features, parse_overrides
+        from tfbbb.tables.reading import read_cells
         from tfbbb.tables.relations import Relations
         from tfbbb.training.rows_with_target import (
             find_rows_with_target,
@@ -46,8 +46,7 @@ def inspect(
         )
 
         overrides = {**dict.fromkeys(text or (), "text"), **parse_columns(column or ())}
-        texts = [name for name, kind in overrides.items() if kind != "ignore"]
-        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
+        table = read_cells(data, sheet=sheet, notify=echo_note)
         if target is None:
             features, left_out = infer_features(
                 table,

@@ -5,12 +5,16 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute
 
+from tfbbb.tables.plain_values import typed_table
+
 
 def with_kept_columns(
     predictions: pa.Table, table: pa.Table, used: Collection[str | None], *, keep: bool
 ) -> pa.Table:
     """Puts columns of the given table before the predictions of its rows."""
     kept = {}
+    others = [name for name in table.column_names if keep or name not in used]
+    table = typed_table(table.select(others))
     for name in may_be_kept(table.schema, used, keep=keep):
         if not keep and not _tells_rows_apart(table[name]):
             continue

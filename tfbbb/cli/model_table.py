@@ -15,11 +15,11 @@ from tfbbb.cli.table_targets import read_targets, refuse_without_targets
 from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.baselines import Baselines
-from tfbbb.tables import read_table
 from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.known_targets import describe_unusable
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.read_columns import ReadColumns
+from tfbbb.tables.reading import read_cells
 from tfbbb.tables.row_warnings import Faults
 
 
@@ -51,8 +51,7 @@ class ModelTable:
         path = resolve_model(model)
         manifest = Manifest.read(path)
         columns = [feature.column for feature in manifest.features]
-        texts = manifest.read_as_text
-        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
+        table = read_cells(data, sheet=sheet, notify=echo_note)
         inputs = ReadColumns.read(columns, table)
         faults = find_faults(to_tensors(inputs, manifest), manifest)
         return cls(path, manifest, table, inputs, np.arange(table.num_rows), faults)

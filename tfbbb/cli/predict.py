@@ -67,7 +67,7 @@ def predict(
                 "Only numbers have intervals, and this model predicts classes, with "
                 "prediction sets. Leave out `--intervals`."
             )
-        scan = TableScan(data, text_columns=manifest.read_as_text, sheet=sheet)
+        scan = TableScan(data, sheet=sheet)
         try:
             notify_of_reading(scan, echo_note)
             has_rows = True

@@ -50,10 +50,7 @@ def train(
         job = validate_fields(fields)
         parent = _find_parent_version(job, output)
         record = TrainingRecord.read(parent) if parent else None
-        known = record.schema.read_as_text if record else ()
-        table, job = read_training_table(
-            data, fields, ignore or (), sheet=sheet, text_columns=known
-        )
+        table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
         schema = find_schema(table, job, record)
 
         from tfbbb.cli.column_report import echo_columns

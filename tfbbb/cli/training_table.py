@@ -24,21 +24,15 @@ _MIN_MODEL_BYTES = 2**16
 
 
 def read_training_table(
-    path: Path,
-    fields: JsonObject,
-    ignored: Sequence[str],
-    *,
-    sheet: str | None,
-    text_columns: Sequence[str] = (),
+    path: Path, fields: JsonObject, ignored: Sequence[str], *, sheet: str | None
 ) -> "tuple[pa.Table, JobSpec]":
     """Reads a table, and prints what was found about its file."""
     from tfbbb.cli.job_fields import leave_out, validate_fields
-    from tfbbb.tables import read_table
     from tfbbb.tables.column_names import check_columns_exist
+    from tfbbb.tables.reading import read_cells
 
     job = validate_fields(fields)
-    texts = (*job.read_as_text, *text_columns)
-    table = read_table(path, text_columns=texts, sheet=sheet, notify=typer.echo)
+    table = read_cells(path, sheet=sheet, notify=typer.echo)
     check_columns_exist(table, job.text_columns, role="text")
     return table, validate_fields(leave_out(fields, table.column_names, ignored))
 

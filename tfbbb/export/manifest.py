@@ -343,20 +343,6 @@ class Manifest:
         return RowWarnings([feature.column for feature in self.features])
 
     @property
-    def read_as_text(self) -> tuple[str, ...]:
-        """Names of the columns that must be read from a CSV file as text."""
-        from tfbbb.tables.notations import needs_text
-
-        names = [
-            feature.name
-            for feature in self.features
-            if feature.kind == "categorical" or needs_text(feature.column.notation)
-        ]
-        if self.target is not None and needs_text(self.read_target_notation()):
-            names.append(self.target)
-        return tuple(names)
-
-    @property
     def limits(self) -> Sequence[float] | None:
         """The least and the greatest possible target; None for classes."""
         bounds: Sequence[float] | None = self.likelihood.get("config", {}).get("bounds")

@@ -1,7 +1,8 @@
 """The cells of a column, before a notation says what they stand for."""
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -9,14 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.notations.notation import Texts
+from tfbbb.tables.notations.missing_marks import known_texts
+from tfbbb.tables.notations.notation import Notation, Texts, needs_text
+from tfbbb.tables.plain_values import (
+    WITH_DECIMAL_COMMAS,
+    WITHOUT_TYPES,
+    has_mark,
+    plain_values,
+)
 from tfbbb.tables.table_error import ColumnError
 from tfbbb.tables.values import are_numbers, are_texts
 
 Kind = Literal["numeric", "categorical", "date"]
-
-# What the schema of a table says whose file has decimal commas.
-WITH_DECIMAL_COMMAS = {b"decimal_mark": b","}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -26,29 +31,57 @@ class Cells:
 
     Attributes:
         name: Name of the column.
-        values: The values as Arrow holds them, without a dictionary.
+        given: The values as the table has them, without a dictionary.
         is_category: Whether the program that gave the table says that the values are
             categories, whatever their texts look like.
         levels: The categories from the least to the greatest, if they have an order.
         decimal_commas: Whether the file of the table has decimal commas.
+        has_no_type: Whether the values are texts because the file of the table has no
+            types, so that they may be plain numbers.
     """
 
     name: str
-    values: pa.ChunkedArray
+    given: pa.ChunkedArray
     is_category: bool = False
     levels: tuple[str, ...] = ()
     decimal_commas: bool = False
+    has_no_type: bool = False
 
     @classmethod
     def read(cls, table: ColumnSource, name: str) -> "Cells":
         """Reads the cells of a column that the table has."""
         values = table.column(name)
         if not pa.types.is_dictionary(values.type):
-            return cls(name, values, decimal_commas=_has_decimal_commas(table))
+            metadata = _metadata(table)
+            return cls(
+                name,
+                values,
+                decimal_commas=has_mark(metadata, WITH_DECIMAL_COMMAS),
+                has_no_type=has_mark(metadata, WITHOUT_TYPES),
+            )
         levels: tuple[str, ...] = ()
         if values.type.ordered and values.num_chunks:
             levels = tuple(values.chunk(0).dictionary.to_pylist())
         return cls(name, values.cast(values.type.value_type), True, levels)
+
+    @functools.cached_property
+    def values(self) -> pa.ChunkedArray:
+        """The values: plain numbers or dates, if all cells without a type are."""
+        if not self.has_no_type:
+            return self.given
+        return plain_values(known_texts(self.given), decimal_commas=self.decimal_commas)
+
+    @property
+    def as_written(self) -> "Cells":
+        """The cells of a file without types as the texts that they are in the file."""
+        if not self.has_no_type:
+            return self
+        return replace(self, given=known_texts(self.given), has_no_type=False)
+
+    def written_for(self, kind: Kind, notation: Notation | None) -> "Cells":
+        """Returns the cells in the form that a kind and a notation read."""
+        are_texts = kind == "categorical" or needs_text(notation)
+        return self.as_written if are_texts else self
 
     @property
     def type(self) -> pa.DataType:
@@ -129,9 +162,8 @@ class Cells:
         return np.where(self.values.is_valid().to_numpy(), whole, np.nan)
 
 
-def _has_decimal_commas(table: ColumnSource) -> bool:
+def _metadata(table: ColumnSource) -> Mapping[bytes, bytes] | None:
     while isinstance(inner := getattr(table, "table", None), ColumnSource):
         table = inner
     schema = getattr(table, "schema", None)
-    found = (None if schema is None else schema.metadata) or {}
-    return bool(WITH_DECIMAL_COMMAS.items() <= found.items())
+    return None if schema is None else schema.metadata

@@ -223,7 +223,12 @@ class Column:
         if self._has_whole_numbers:
             text = notation if isinstance(notation, TextNotation) else TextNotation()
             notation = replace(text, numbers=True)
-        return parse_column(table, self.name, self.kind, notation)
+        cells = self.cells(table)
+        return parse_column(table, self.name, self.kind, notation, cells=cells)
+
+    def cells(self, table: ColumnSource) -> Cells:
+        """Returns the cells of this column of any table that has it."""
+        return Cells.read(table, self.name).written_for(self.kind, self.notation)
 
     @property
     def _has_whole_numbers(self) -> bool:
@@ -242,7 +247,7 @@ class Column:
             TableError: As for `parse`, or a cell is not in the notation or infinite.
         """
         parsed = self.parse(table)
-        check_all_readable(Cells.read(table, self.name), parsed)
+        check_all_readable(self.cells(table), parsed)
 
     def values(self, table: ColumnSource) -> np.ndarray:
         """Returns this column of any table as an input of a model.
@@ -282,6 +287,8 @@ def infer_column(
 ) -> tuple[Column, ParsedColumn]:
     """Infers a column of a table; see `Column.infer`."""
     cells = Cells.read(table, name)
+    if override is not None:
+        cells = cells.as_written
     kind, notation, remarks = choose_notation(cells, override)
     buckets = 0
     if override is not None and override.kind == "hashed":

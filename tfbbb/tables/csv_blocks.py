@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,8 @@ from tfbbb.tables.csv_source import CsvSource
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-ParseBlock = Callable[[memoryview, pa.Schema | None], pa.RecordBatch]
+# Parses whole rows; the first of a file begin with its header.
+ParseBlock = Callable[[memoryview | bytes, bool], pa.RecordBatch]
 Block = TypeVar("Block")
 
 
@@ -40,40 +41,25 @@ class _Block:
         return self.buffer.find(b'"', 0, self.end) >= 0
 
 
-class Blocks(Generic[Block]):
-    """The batches of a CSV file, with the column types of its first block.
-
-    Threads parse several blocks at the same time.
-    """
-
-    def __init__(
-        self,
-        blocks: Iterator[Block],
-        parse: Callable[[Block, pa.Schema | None], pa.RecordBatch],
-    ) -> None:
-        self._blocks = blocks
-        self._parse = parse
-        self._first = parse(next(blocks), None)
-        self.schema = self._first.schema
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yields the batches in the order of the file."""
-        yield self._first
-        with ThreadPoolExecutor(pa.cpu_count()) as threads:
-            pending: deque[Future[pa.RecordBatch]] = deque()
-            try:
-                for block in self._blocks:
-                    pending.append(threads.submit(self._parse, block, self.schema))
-                    if len(pending) > pa.cpu_count():
-                        yield pending.popleft().result()
-                while pending:
+def parse_blocks(
+    blocks: Iterable[Block], parse: Callable[[Block, bool], pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yields blocks as batches, in their order; threads parse several at a time."""
+    with ThreadPoolExecutor(pa.cpu_count()) as threads:
+        pending: deque[Future[pa.RecordBatch]] = deque()
+        try:
+            for place, block in enumerate(blocks):
+                pending.append(threads.submit(parse, block, place == 0))
+                if len(pending) > pa.cpu_count():
                     yield pending.popleft().result()
-            finally:
-                for future in pending:
-                    future.cancel()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
 
 
-class CsvBlocks(Blocks[_Block]):
+class CsvBlocks:
     """The batches of a CSV file in UTF-8.
 
     Arrow's streaming reader parses one block after the other. This class cuts a file
@@ -85,19 +71,23 @@ class CsvBlocks(Blocks[_Block]):
     """
 
     def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
+        self._source = source
         self._delimiter = delimiter
         self._parse_rows = parse
         # Buffers that no block uses: new memory costs as much time as reading a file.
         self._unused: list[bytearray] = []
-        super().__init__(self._cut(source), self._parse_safely)
 
-    def _parse_safely(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yields the batches in the order of the file."""
+        yield from parse_blocks(self._cut(self._source), self._parse)
+
+    def _parse(self, block: _Block, is_first: bool) -> pa.RecordBatch:
         """Parses a block; raises `UncertainRows` if it may end inside a row."""
         try:
-            batch = self._parse_rows(block.rows, schema)
+            batch = self._parse_rows(block.rows, is_first)
         except pa.ArrowInvalid as error:
             # The first block may hold nothing but the header.
-            is_empty = schema is None and "Empty CSV" in str(error)
+            is_empty = is_first and "Empty CSV" in str(error)
             is_half = block.has_quotes and not _has_whole_rows(block, self._delimiter)
             if is_empty or is_half:
                 raise UncertainRows from None
@@ -171,9 +161,7 @@ def _is_blank(block: bytearray, end: int) -> bool:
 def _ends_with_line_break(batch: pa.RecordBatch) -> bool:
     """Whether the last cell ends with a line break, as half a cell does."""
     last = batch.column(batch.num_columns - 1)
-    if not len(last) or not pa.types.is_string(last.type):
-        return False
-    return (last[-1].as_py() or "").endswith("\n")
+    return bool(len(last)) and (last[-1].as_py() or "").endswith("\n")
 
 
 def _has_whole_rows(block: _Block, delimiter: str) -> bool:

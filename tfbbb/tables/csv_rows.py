@@ -10,8 +10,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from tfbbb.tables.csv_source import CsvSource
-from tfbbb.tables.csv_types import MISSING_WORDS
 from tfbbb.tables.dialect import DELIMITERS, Dialect
+from tfbbb.tables.notations.missing_marks import MISSING_WORDS
 from tfbbb.tables.table_error import TableError
 
 NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")

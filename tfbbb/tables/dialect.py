@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tfbbb.tables.decimal_mark import DecimalMark
 from tfbbb.tables.text_encoding import Encoding, name_encoding
 
 Delimiter = Literal[",", ";", "\t", "|", " "]
+DecimalMark = Literal[".", ","]
 
 DELIMITERS: dict[Delimiter, str] = {
     ",": "commas",

@@ -4,17 +4,15 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-import pyarrow as pa
 
 from tfbbb.tables.content import BEGINNING_BYTES
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
 from tfbbb.tables.csv_source import CsvSource, decode
-from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import (
     DELIMITERS,
+    DecimalMark,
     Delimiter,
     Dialect,
 )
@@ -38,6 +36,8 @@ _LEAST_SHARE_OF_TABS = 0.5
 # The delimiters that are not blank.
 _MARKS = [delimiter for delimiter in DELIMITERS if delimiter != " "]
 _SINGLE = re.compile(r" *'.*' *", re.DOTALL)
+# Such as 1,5 or 1.234,5 for the mark ",".
+_NUMBER = r" *[+-]?((\d+|[1-9]\d{0,2}(OTHER\d{3})+)MARK?\d*|MARK\d+)([eE][+-]?\d+)? *"
 # The first line that Excel reads, and writes for other programs, as "sep=;".
 _DECLARATION = re.compile(r'"?sep=([,;\t|])"?[\r\n]+')
 
@@ -106,15 +106,6 @@ def find_dialect(
         ),
     )
     return replace(dialect, remarks=tuple(describe_structure(best, dialect)))
-
-
-def marked_columns(
-    dialect: Dialect, mark: DecimalMark, *, ignored: Iterable[str] = ()
-) -> MarkedColumns:
-    """Returns an object that finds the columns of a file with a decimal mark."""
-    # A file separated by semicolons is written where commas are decimal marks.
-    grouped = mark == "," and dialect.delimiter == ";"
-    return MarkedColumns(mark, grouped=grouped, ignored=set(ignored))
 
 
 def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
@@ -293,16 +284,31 @@ def _decimal_mark(reading: Reading) -> DecimalMark:
     # Commas that separate cells are no decimal commas.
     if reading.dialect.delimiter == ",":
         return "."
-    texts = [
-        pa.array([None if is_missing(cell) else cell for cell in column], pa.string())
-        for column in reading.columns
-    ]
-    batch = pa.record_batch(texts, names=[str(place) for place in range(len(texts))])
-    dialect = reading.dialect
-    commas, points = marked_columns(dialect, ","), marked_columns(dialect, ".")
-    commas.add(batch)
-    points.add(batch)
-    return "," if commas.names and not points.names else "."
+    # A file separated by semicolons is written where commas are decimal marks.
+    commas = _has_marked_column(
+        reading, ",", ".", counts_groups=reading.dialect.delimiter == ";"
+    )
+    points = _has_marked_column(reading, ".", ",", counts_groups=False)
+    return "," if commas and not points else "."
+
+
+def _has_marked_column(
+    reading: Reading, mark: str, other: str, *, counts_groups: bool
+) -> bool:
+    """Whether all cells of a column are numbers, and some have a decimal mark.
+
+    Unless it counts, a mark before groups of three digits, as in 12,345, is none.
+    """
+    mark, other = re.escape(mark), re.escape(other)
+    number = re.compile(_NUMBER.replace("MARK", mark).replace("OTHER", other))
+    marked = re.compile(f".*{mark}")
+    if not counts_groups:
+        marked = re.compile(rf"(?! *[+-]?[1-9]\d{{0,2}}(?:{mark}\d{{3}})+ *$).*{mark}")
+    for column in reading.columns:
+        known = [cell for cell in column if not is_missing(cell)]
+        if all(map(number.fullmatch, known)) and any(map(marked.match, known)):
+            return True
+    return False
 
 
 def _describe_others(best: Reading, readings: Sequence[Reading]) -> Iterator[str]:

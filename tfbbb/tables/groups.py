@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import are_numbers, are_texts, first_row
@@ -18,7 +19,7 @@ _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 def read_groups(table: ColumnSource, name: str) -> np.ndarray:
     """Returns the number, from 0, of each row's group: a value of a column, `[n]`."""
-    column = table.column(name)
+    column = Cells.read(table, name).values
     missing = column.is_null(nan_is_null=True).to_numpy()
     if are_texts(column.type):
         missing |= pa.compute.equal(column, "").fill_null(True).to_numpy()
@@ -44,7 +45,7 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
     """
     hashes = np.zeros(table.num_rows, np.uint64)
     for name in names:
-        hashes ^= _codes(table.column(name))
+        hashes ^= _codes(Cells.read(table, name).values)
         _mix(hashes)
     ordered = np.sort(hashes)
     if not np.any(ordered[1:] == ordered[:-1]):

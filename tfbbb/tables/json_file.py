@@ -1,4 +1,4 @@
-"""Reads JSON lines block by block, with column types that fit all blocks."""
+"""Reads JSON lines block by block, as columns of text."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,9 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.json
 
+from tfbbb.tables.plain_values import WITHOUT_TYPES
 from tfbbb.tables.table_error import StartOver, TableError
+from tfbbb.tables.values import cell_text
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
@@ -23,15 +25,13 @@ _Row = Mapping[str, _Scalar]
 
 
 class JsonFile:
-    """A file of JSON lines as record batches: one object per line.
+    """A file of JSON lines as record batches of texts: one object per line.
 
     A column has the values of one key; it has missing values for lines without the key.
-    A column of numbers, texts and booleans is text.
     """
 
-    def __init__(self, path: Path, *, text_columns: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._text_columns = frozenset(text_columns)
         # The types of the values of each column, in the blocks read so far.
         self._kinds: dict[str, set[type]] = {}
 
@@ -47,7 +47,8 @@ class JsonFile:
         for number, block in self._blocks():
             table = self._read(number, block, is_first=is_first)
             is_first = False
-            yield from table.to_batches()
+            texts = table.cast(pa.schema((name, pa.string()) for name in self._kinds))
+            yield from texts.replace_schema_metadata(WITHOUT_TYPES).to_batches()
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yields blocks of whole lines with the numbers of their first lines."""
@@ -83,10 +84,10 @@ class JsonFile:
                 # New keys, other types or a fault: the rows show which.
                 pass
         rows = self._parse(number, block)
-        known = {name: frozenset(kinds) for name, kinds in self._kinds.items()}
+        known = set(self._kinds)
         for name, kinds in _find_kinds(rows).items():
             self._kinds.setdefault(name, set()).update(kinds)
-        if self._kinds != known and not is_first:
+        if known != set(self._kinds) and not is_first:
             raise StartOver
         self._check_size(len(rows))
         columns = [_array(rows, field) for field in self._schema()]
@@ -94,13 +95,8 @@ class JsonFile:
 
     def _schema(self) -> pa.Schema:
         return pa.schema(
-            (name, self._type(name, kinds)) for name, kinds in self._kinds.items()
+            (name, _column_type(kinds)) for name, kinds in self._kinds.items()
         )
-
-    def _type(self, name: str, kinds: set[type]) -> pa.DataType:
-        if name in self._text_columns and kinds != {bool}:
-            return pa.string()
-        return _column_type(kinds)
 
     def _check_size(self, num_rows: int) -> None:
         if num_rows * len(self._kinds) > _MOST_VALUES:
@@ -202,13 +198,7 @@ def _column_type(kinds: set[type]) -> pa.DataType:
 def _array(rows: Iterable[_Row], field: pa.Field) -> pa.Array:
     values = [row.get(field.name) for row in rows]
     if pa.types.is_string(field.type):
-        values = [_format(value) for value in values]
+        values = [None if value is None else cell_text(value) for value in values]
     elif pa.types.is_floating(field.type):
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, field.type)
-
-
-def _format(value: _Scalar) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)

@@ -15,7 +15,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
-from tfbbb.tables.target import missing_values
+from tfbbb.tables.target import missing_values, written_as_classes
 
 _KINDS = {"number": "a number", "duration": "a duration", "boolean": "a boolean"}
 
@@ -111,10 +111,10 @@ def read_known_targets(
 ) -> KnownTargets:
     """Reads the targets of a table, whatever their cells hold."""
     check_columns_exist(table, [name], role="target")
-    cells = Cells.read(table, name)
+    cells = Cells.read(table, name).written_for("numeric", notation)
     if classes is None:
         return read_known_numbers(cells, notation)
-    parsed = _parse_classes(cells, notation)
+    parsed = _parse_classes(written_as_classes(cells, classes), notation)
     known = pa.array(classes, parsed.texts.type)
     indices = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
     missing = missing_values(table, name, notation)

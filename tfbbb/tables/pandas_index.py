@@ -30,7 +30,7 @@ def may_begin_with_index(names: Sequence[str]) -> bool:
 
 
 class RowNumbers:
-    """Decides whether a column of integers can be the row numbers of a frame.
+    """Decides whether a column of texts can be the row numbers of a frame.
 
     Row numbers are distinct integers from 0 to below 2^30. They may have gaps and any
     order, as in a frame whose rows were filtered or shuffled. Stores a bit per number.
@@ -43,9 +43,12 @@ class RowNumbers:
         """Adds the next values; returns whether all values can be row numbers."""
         if not len(values):
             return True
-        if not pa.types.is_integer(values.type) or values.null_count:
+        if values.null_count:
             return False
-        numbers = np.sort(values.to_numpy())
+        try:
+            numbers = np.sort(values.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid:
+            return False
         if numbers[0] < 0 or numbers[-1] >= _LIMIT or (np.diff(numbers) == 0).any():
             return False
         places, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)

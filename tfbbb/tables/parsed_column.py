@@ -63,6 +63,8 @@ class ParsedColumn:
     ) -> "ParsedColumn":
         """Reads the cells of a column."""
         if kind == "categorical":
+            cells = cells.as_written
+        if kind == "categorical":
             places, texts, missing = _read_texts(cells, notation)
             return cls(cells.name, kind, notation, places, missing, texts)
         if kind == "date":

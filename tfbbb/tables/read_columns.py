@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tfbbb.tables.cells import Cells
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
@@ -54,7 +53,7 @@ class ReadColumns(dict[str, np.ndarray]):
                 continue
             values[column.name] = parsed.inputs(column.dtype)
             if parsed.unreadable is not None:
-                cells = Cells.read(table, column.name)
+                cells = column.cells(table)
                 unreadable[column.name] = [
                     (int(row), _describe(column, cells.values[int(row)].as_py()))
                     for row in np.flatnonzero(parsed.unreadable)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
+from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.scan import TableScan
 
 
@@ -32,20 +33,19 @@ def read_table(
     footers, sums, comments and repeated headers are left out. What was found is
     `TableScan.dialect`.
 
-    The type of a column of a CSV file comes from its cells: integers, numbers, `true`
-    and `false`, dates, else text. A cell is missing if it is empty or one of `NA`,
-    `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted or not, also in text
-    columns (`None` and `?` are text). Parquet and Arrow files store the types of their
-    columns; in these files both NaN and null are missing. The unnamed index that pandas
-    writes is dropped: in a Parquet or Arrow file the column `__index_level_0__`, in a
-    CSV file or a workbook a first column without a name if it holds distinct integers
-    from 0.
+    The type of a column of a file without types comes from its cells: integers,
+    numbers, `true` and `false`, dates, times of day, else text. A cell is missing if it
+    is empty or one of `NA`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted
+    or not, also in text columns (`None` and `?` are text). Parquet and Arrow files
+    store the types of their columns; in these files both NaN and null are missing. The
+    unnamed index that pandas writes is dropped: in a Parquet or Arrow file the column
+    `__index_level_0__`, in a CSV file or a workbook a first column without a name if it
+    holds distinct integers from 0.
 
     Args:
         path: File to read.
-        text_columns: Names of columns of a file without column types to read as text,
-            even if their cells look like numbers (codes such as `007`). Names that the
-            file lacks are ignored.
+        text_columns: Names of columns of a file without types that stay texts, even if
+            their cells look like numbers. Names that the file lacks are ignored.
         sheet: Name of the sheet of a workbook; by default the first with rows.
         notify: Called with a message if an index is dropped, and with what was found
             unless the file is UTF-8 text with commas that begins with its header.
@@ -66,7 +66,20 @@ def read_table(
     UTF-8 text, separated by semicolons, with decimal commas.
     [{'name': 'Ada', 'height': 1.65}, {'name': 'Bob', 'height': None}]
     """
-    scan = TableScan(path, text_columns=text_columns, sheet=sheet)
+    return typed_table(read_cells(path, sheet=sheet, notify=notify), {*text_columns})
+
+
+def read_cells(
+    path: str | os.PathLike[str],
+    *,
+    sheet: str | None = None,
+    notify: Callable[[str], object] | None = None,
+) -> pa.Table:
+    """Reads a table, with the cells of a file without types as they are written.
+
+    A schema or a model reads it as a table in memory; see `read_table`.
+    """
+    scan = TableScan(path, sheet=sheet)
     batches: list[pa.RecordBatch] = scan.collect(list, list.append)
     if notify is not None:
         notify_of_reading(scan, notify)

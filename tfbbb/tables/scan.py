@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -39,18 +39,17 @@ class _File(Protocol):
 class TableScan:
     r"""Reads the rows of a file, a block at a time, in bounded memory.
 
-    Interprets a file as `read_table` does. The column types of CSV and JSON lines fit
-    all rows: if a type turns out too narrow, reading starts over with a wider type.
-    Workbooks (`.xlsx` and `.ods`) are in memory as a whole.
+    Interprets a file as `read_table` does, but the cells of CSV, JSON lines and
+    workbooks are texts, as they are written: `tfbbb.tables.plain_values.PlainTypes`
+    has their types, and a schema or a model finds or knows how they are written. If
+    later rows show that those before were misread, reading starts over. Workbooks
+    (`.xlsx` and `.ods`) are in memory as a whole.
 
     Args:
         path: File to read.
         format: `"csv"`, `"tsv"` (either also with `".gz"` or `".zst"`), `"jsonl"`,
             `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`
             or `"ods"`. Defaults to the suffix of the file's name.
-        text_columns: Names of columns of a file without column types to read as text,
-            even if their cells look like numbers (codes such as `007`). Names that the
-            file lacks are ignored.
         sheet: Name of the sheet of a workbook; by default the first with rows.
 
     Raises:
@@ -75,7 +74,6 @@ class TableScan:
         path: str | os.PathLike[str],
         *,
         format: str | None = None,
-        text_columns: Iterable[str] = (),
         sheet: str | None = None,
     ) -> None:
         self.path = Path(path)
@@ -89,7 +87,6 @@ class TableScan:
                 f"{self.format}; leave out `sheet`. Received: sheet={sheet!r}"
             )
         _check_exists(self.path)
-        self.text_columns = tuple(text_columns)
         self._file = self._open()
         self._schema: pa.Schema | None = None
         self._num_rows = 0
@@ -145,7 +142,7 @@ class TableScan:
     def collect(
         self, new: Callable[[], T], add: Callable[[T, pa.RecordBatch], object]
     ) -> T:
-        """Accumulates all batches, in one pass over the file if the types allow.
+        """Accumulates all batches, in one pass unless reading starts over.
 
         Args:
             new: Creates an empty accumulator; called again if reading starts over.
@@ -171,8 +168,6 @@ class TableScan:
 
     def head(self, num_rows: int, skip: int = 0) -> pa.Table:
         """Returns the first rows, or so many after some others.
-
-        The column types of a CSV file are those that fit its blocks up to these rows.
 
         Args:
             num_rows: Number of rows to return, if there are so many.
@@ -209,20 +204,18 @@ class TableScan:
         return "the header" if row < 0 else f"row {row + 1}"
 
     def _open(self) -> _File:
-        texts = self.text_columns
         if self.format == "parquet":
             return ParquetFile(self.path)
         if self.format == "arrow":
             return ArrowFile(self.path)
         if self.format == "jsonl":
-            return JsonFile(self.path, text_columns=texts)
+            return JsonFile(self.path)
         if self.format in ("xlsx", "ods"):
-            return WorkbookFile(self.path, sheet=self.sheet, text_columns=texts)
+            return WorkbookFile(self.path, sheet=self.sheet)
         return CsvFile(
             self.path,
             compression=_COMPRESSIONS.get(Path(self.format).suffix),
             delimiter="\t" if self.format.startswith("tsv") else ",",
-            text_columns=texts,
         )
 
     def read(self) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,6 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_column_names, check_columns_exist
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
 from tfbbb.tables.given_table import as_source
-from tfbbb.tables.notations import needs_text
 from tfbbb.tables.override import Override
 from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.relations import Relations
@@ -206,20 +205,6 @@ class Schema:
             f"Column {column.name!r}: {warning}"
             for column in self.features
             for warning in column.warnings
-        )
-
-    @property
-    def read_as_text(self) -> tuple[str, ...]:
-        """Names of the columns that must be read from a CSV file as text.
-
-        The notation, not the reader of the file, says what their cells stand for.
-        """
-        columns = (*self.features, self.target)
-        kinds = [c.kind == "categorical" for c in self.features] + [False]
-        return tuple(
-            column.name
-            for column, text in zip(columns, kinds, strict=True)
-            if text or needs_text(column.notation)
         )
 
     def inputs(

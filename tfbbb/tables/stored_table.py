@@ -58,14 +58,13 @@ class StoredTable:
         """Stores the rows of a file in a directory, unless they are stored already.
 
         The name of the stored table depends on the file's path, size, modification time
-        and format, on the sheet and on the text columns, so a changed file is stored
-        again, and another sheet is.
+        and format, and on the sheet, so a changed file is stored again, and another
+        sheet is.
         """
         file = scan.path.resolve()
         status = file.stat()
         source = [file, status.st_size, status.st_mtime_ns, scan.format, scan.sheet]
-        text = repr([*map(str, source), sorted(scan.text_columns)])
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = hashlib.sha256(repr([*map(str, source)]).encode()).hexdigest()[:16]
         path = directory / f"table-{name}.arrow"
         if path.exists():
             return cls(path)

@@ -1,5 +1,6 @@
 """The target column of a model: its task, its values and its classes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def infer_target(
 
     By default text, booleans, and numbers that are all 0 or 1 are classes.
     """
-    cells = Cells.read(table, name)
+    cells = _read_cells(table, name, override, choice and choice.notation)
     choice = choice or choose_target(table, cells, task, override)
     parsed = _parse(table, name, choice.task, choice.notation, cells)
     # A user may ask for classes by the task, not by saying that they are texts.
@@ -70,10 +71,23 @@ def refit_target(
     table: ColumnSource, column: Column, task: Task, rows: np.ndarray
 ) -> Column:
     """Returns the target column with the statistics of some rows."""
-    cells = Cells.read(table, column.name)
+    cells = _read_cells(table, column.name, None, column.notation)
     parsed = _parse(table, column.name, task, column.notation, cells)
     choice = TargetChoice(task, column.notation, column.remarks)
     return _fit(cells, parsed, choice, rows).column
+
+
+def _read_cells(
+    table: ColumnSource,
+    name: str,
+    override: Override | None,
+    notation: Notation | None = None,
+) -> Cells:
+    """Reads the cells of a target; as they are written where someone says what for."""
+    cells = Cells.read(table, name)
+    if override is not None:
+        return cells.as_written
+    return cells.written_for("numeric", notation)
 
 
 def _check_repeated_classes(parsed: ParsedColumn) -> None:
@@ -113,7 +127,7 @@ def rows_with_target(
     override: Override | None = None,
 ) -> RowsWithTarget:
     """Finds which rows have a target."""
-    cells = Cells.read(table, name)
+    cells = _read_cells(table, name, override)
     choice = choose_target(table, cells, task, override)
     known = ~_find_missing(cells, choice.notation, unreadable=False)
     return RowsWithTarget(known, choice)
@@ -123,7 +137,8 @@ def missing_values(
     table: ColumnSource, name: str, notation: Notation | None = None
 ) -> np.ndarray:
     """Returns which rows `[n]` have no target, or one that cannot be read."""
-    return _find_missing(Cells.read(table, name), notation, unreadable=True)
+    cells = _read_cells(table, name, None, notation)
+    return _find_missing(cells, notation, unreadable=True)
 
 
 def _find_missing(
@@ -157,7 +172,8 @@ def class_targets(
     notation: Notation | None = None,
 ) -> np.ndarray:
     """Returns a target as int32 class indices `[n]`."""
-    parsed = _parse(table, name, "classification", notation)
+    cells = written_as_classes(_read_cells(table, name, None, notation), classes)
+    parsed = _parse(table, name, "classification", notation, cells)
     known = pa.array(classes, parsed.texts.type)
     places = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
     indices = places[parsed.values]
@@ -171,6 +187,19 @@ def class_targets(
     return indices
 
 
+def written_as_classes(cells: Cells, classes: Sequence[str]) -> Cells:
+    """Returns the cells of a target in the form of its classes.
+
+    Rows of `1.0` alone are plain numbers, but among classes such as `x` they are texts.
+    """
+    written = cells.as_written
+    if written is cells:
+        return cells
+    labels = pc.unique(written.values).drop_null()
+    are_classes = pc.is_in(labels, pa.array(classes, labels.type))
+    return written if pc.all(are_classes).as_py() else cells
+
+
 def _parse(
     table: ColumnSource,
     name: str,
@@ -179,13 +208,14 @@ def _parse(
     cells: Cells | None = None,
 ) -> ParsedColumn:
     """Reads a target: numbers, or places of the distinct classes."""
+    cells = cells or _read_cells(table, name, None, notation)
     if task == "regression":
         parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:
         parsed = parse_column(
             table, name, "categorical", notation, cells=cells, parse=_parse_classes
         )
-    unreadable = describe_unreadable(cells or Cells.read(table, name), parsed)
+    unreadable = describe_unreadable(cells, parsed)
     if unreadable is not None:
         raise TableError(f"The target {name!r} {unreadable}.")
     if parsed.missing.any():

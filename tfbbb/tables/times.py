@@ -31,6 +31,8 @@ def read_times(
     if override is not None and override.kind == "ignore":
         override = None
     cells = Cells.read(table, name)
+    if override is not None:
+        cells = cells.as_written
     if cells.kind == "categorical":
         values = _read_texts(cells, override)
     elif pa.types.is_temporal(cells.type):

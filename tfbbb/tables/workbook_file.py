@@ -3,7 +3,7 @@
 import datetime
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -20,7 +20,6 @@ from tfbbb.tables.column_names import (
     list_names,
 )
 from tfbbb.tables.csv_rows import RegularRows, Row
-from tfbbb.tables.csv_types import MISSING_WORDS
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.header_search import (
     Reading,
@@ -29,7 +28,9 @@ from tfbbb.tables.header_search import (
     find_units_line,
     lacks_header,
 )
+from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
+from tfbbb.tables.plain_values import WITHOUT_TYPES
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
 
@@ -102,20 +103,15 @@ class Sheet:
 
 
 class WorkbookFile:
-    """A sheet of a workbook as record batches.
+    """A sheet of a workbook as record batches of texts.
 
-    The type of a column comes from its cells: numbers without fractions are integers,
-    dates without times are dates, and a column with any text is text. Cells such as
-    `NA` are missing, as in CSV files, and so are cells with errors.
+    Cells such as `NaN` are missing, as in CSV files, and so are cells with errors.
     """
 
-    def __init__(
-        self, path: Path, *, sheet: str | None = None, text_columns: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, path: Path, *, sheet: str | None = None) -> None:
         _import_calamine()
         self._path = path
         self._wanted = sheet
-        self._text_columns = frozenset(text_columns)
 
     @property
     def dialect(self) -> Sheet:
@@ -130,11 +126,14 @@ class WorkbookFile:
         """Yields the rows in batches."""
         table = self._table
         columns = [
-            _array([row[place] for row in table.rows], name in self._text_columns)
-            for place, name in enumerate(table.names)
+            _array([row[place] for row in table.rows])
+            for place in range(len(table.names))
         ]
         if table.rows:
-            batch = pa.RecordBatch.from_arrays(columns, table.names)
+            schema = pa.schema(
+                ((name, pa.string()) for name in table.names), WITHOUT_TYPES
+            )
+            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
             for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
                 yield batch.slice(start, _MAX_BATCH_ROWS)
 
@@ -226,7 +225,7 @@ def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetT
     ]
     names = complete_names(given)
     is_indexed = may_begin_with_index(given) and RowNumbers().add(
-        _array([row[0] for row in rows], False)
+        _array([row[0] for row in rows])
     )
     if is_indexed:
         names[0] = ""
@@ -361,48 +360,17 @@ def _is_filled(cell: Cell) -> bool:
     return not isinstance(cell, str) or bool(cell.strip())
 
 
-def _array(cells: Sequence[Cell], is_text: bool) -> pa.Array:
-    values: list[Cell | None] = [
-        None if isinstance(cell, str) and cell.strip() in MISSING_WORDS else cell
-        for cell in cells
-    ]
-    type_ = _column_type({type(value) for value in values if value is not None})
-    if is_text or pa.types.is_string(type_):
-        texts = [None if value is None else cell_text(value) for value in values]
-        return pa.array(texts, pa.string())
-    if pa.types.is_floating(type_) and all(
-        value is None or _is_whole(value) for value in values
-    ):
-        return pa.array(values, type_).cast(pa.int64())
-    if pa.types.is_timestamp(type_):
-        return pa.array([value and _datetime(value) for value in values], type_)
-    return pa.array(values, type_)
+def _array(cells: Sequence[Cell]) -> pa.Array:
+    return pa.array(map(_text, cells), pa.string())
 
 
-def _column_type(kinds: set[type]) -> pa.DataType:
-    if not kinds:
-        return pa.null()
-    if kinds == {bool}:
-        return pa.bool_()
-    if kinds <= {int, float}:
-        return pa.float64()
-    if kinds == {datetime.date}:
-        return pa.date32()
-    if kinds <= {datetime.date, datetime.datetime}:
-        return pa.timestamp("us")
-    if kinds == {datetime.time}:
-        return pa.time64("us")
-    if kinds == {datetime.timedelta}:
-        return pa.duration("us")
-    return pa.string()
-
-
-def _datetime(value: Cell) -> datetime.datetime:
-    if isinstance(value, datetime.datetime):
-        return value
-    assert isinstance(value, datetime.date)
-    return datetime.datetime.combine(value, datetime.time())
-
-
-def _is_whole(value: Cell) -> bool:
-    return isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+def _text(cell: Cell) -> str | None:
+    """Writes a cell as a CSV file has it; None for a missing one."""
+    if isinstance(cell, str):
+        word = cell.strip()
+        return None if word in MISSING_WORDS and word != NA else cell
+    if isinstance(cell, datetime.timedelta):
+        minutes, seconds = divmod(cell / datetime.timedelta(seconds=1), 60)
+        hours, minutes = divmod(int(minutes), 60)
+        return f"{hours:02d}:{minutes:02d}:{seconds:02.0f}"
+    return cell_text(cell)

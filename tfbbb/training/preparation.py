@@ -84,8 +84,6 @@ def prepare(
     row_weights: np.ndarray | None = None,
 ) -> Prepared:
     """Splits a table and reads its rows."""
-    if schema is not None and isinstance(source, TableScan):
-        source = _read_text_features(source, schema)
     if row_weights is not None:
         directory = None
     whole_table = _open(source, directory)
@@ -287,14 +285,6 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
             f"{likelihood.support.description}; use another likelihood or other "
             "units, or drop such rows."
         )
-
-
-def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
-    """Returns the scan with the text features of a schema read as text, e.g. 007."""
-    texts = (*scan.text_columns, *schema.read_as_text)
-    return TableScan(
-        scan.path, format=scan.format, text_columns=texts, sheet=scan.sheet
-    )
 
 
 def _open(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tfbbb.base.task import Task
+from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import check_column_names, check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override
@@ -44,7 +45,7 @@ def infer_schema(
 
 
 def _is_of_numbers(table: ColumnSource, name: str) -> bool:
-    return name in table.column_names and are_numbers(table.column(name).type)
+    return name in table.column_names and are_numbers(Cells.read(table, name).type)
 
 
 def find_rows_with_target(

@@ -59,13 +59,6 @@ def test_an_override_must_have_a_meaning(columns, sentence):
         check(columns=columns)
 
 
-def test_overrides_are_read_as_text():
-    spec = JobSpec(
-        target="y", text_columns=("a",), columns={"b": "number", "c": "ignore"}
-    )
-    assert spec.read_as_text == ("a", "b")
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

@@ -73,6 +73,7 @@ def predict(
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.tables import TableScan
         from tfbbb.tables.known_targets import read_known_targets
+        from tfbbb.tables.plain_values import typed_table
         from tfbbb.tables.reading import notify_of_reading
         from tfbbb.tables.writing import check_writable
 
@@ -81,7 +82,7 @@ def predict(
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
         texts, notation = columns_of_text(description)
-        scan = TableScan(data, text_columns=texts, sheet=sheet)
+        scan = TableScan(data, sheet=sheet)
         notify_of_reading(scan, echo_note)
         target, classes = description["target"], description["classes"]
         targets = None
@@ -103,8 +104,12 @@ def predict(
         )
         names = [feature["name"] for feature in description["features"]]
         used = [*names, target]
+
+        def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":
+            return asking(typed_table(block, texts), first)
+
         write_predictions(
-            with_progress(scan, asking), output, used, keep=keep, targets=targets
+            with_progress(scan, ask), output, used, keep=keep, targets=targets
         )
         version = asking.route["version"]
         typer.echo(f"predicted by version {version} of {model}", err=True)

@@ -16,7 +16,7 @@ from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.compact_date import find_compact_dates
 from tfbbb.tables.notations.date import MONTH_AND_SHORT_YEAR, DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
-from tfbbb.tables.notations.missing_marks import DASHES
+from tfbbb.tables.notations.missing_marks import DASHES, NA, is_code_among
 from tfbbb.tables.notations.month_names import MONTHS
 from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
@@ -29,7 +29,6 @@ from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.ranges import SPACED_RANGE, split_ranges
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.notations.units import are_of_one_quantity
-from tfbbb.tables.two_letter_codes import NA, is_code_among
 
 # A notation must fit so large a share of the distinct texts. If it fits most but not
 # all of them, a few cells may be wrong.
@@ -46,6 +45,7 @@ _SPLIT = (
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
+_IS_CURRENCY = re.compile(CURRENCY.replace(r"\p{Sc}", "[$¢£¤¥֏؋৲৳฿៛₠-⃀﷼]")).fullmatch
 # Dates in digits: months, days, and days with a time.
 _COMPACT = r"^(?:\d{6,8}|\d{12}|\d{14})$"
 # Of so many days of a month, numbers after its name are days and not years.
@@ -238,71 +238,103 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     known = parts.filter(parts.is_valid())
     if not len(known):
         return Finding(None, 0.0)
-    before = Counter(known.field("before").to_pylist())
-    after: Counter[str] = Counter()
-    for text, count in _count(known.field("after")):
+    before, after = _count_affixes(known)
+    with_affixes = _find_affixes(before, after, len(known), texts)
+    if with_affixes is None:
+        return Finding(None, 0.0)
+    notation, remarks = with_affixes
+    bare = notation == NumberNotation()
+    if bare and pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py():
+        # Such as postal codes, whose leading zeros numbers would lose.
+        return Finding(None, 0.0)
+    fitting = _fitting_marks(notation, texts)
+    if not fitting:
+        return Finding(None, 0.0)
+    chosen, *others = fitting
+    has_mark = pc.any(pc.match_substring_regex(texts, r"[.,]\d")).as_py()
+    if has_mark and any(other.decimal != chosen.decimal for other in others):
+        remarks = (*remarks, _explain_marks(chosen))
+    if not chosen.thousands and (chosen.currency or chosen.decimal == ","):
+        # Later tables may have greater numbers.
+        chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
+    return Finding(chosen, _share(chosen, texts), remarks)
+
+
+def _count_affixes(parts: pa.Array) -> tuple[Counter[str], Counter[str]]:
+    """Counts the currencies of texts, and the units and multiples after numbers.
+
+    What a few odd cells alone have does not count.
+    """
+    before, after = Counter(parts.field("before").to_pylist()), Counter[str]()
+    for text, count in _count(parts.field("after")):
         multiple = re.match(r"(?:mn|Mn|bn|Bn|[kKmMbB])(?!\w)", text)
         if multiple and (len(text) == multiple.end() or not text.isalpha()):
             after[multiple[0]] += count
             before[text[multiple.end() :].strip()] += count
         else:
             after[text] += count
-    is_currency = re.compile(CURRENCY.replace(r"\p{Sc}", "[$¢£¤¥֏؋৲৳฿៛₠-⃀﷼]")).fullmatch
-    for text in [text for text in after if text and is_currency(text)]:
+    for text in [text for text in after if text and _IS_CURRENCY(text)]:
         before[text] += after.pop(text)
     del before[""], after[""]
     before.pop(None, None)
-    notation = NumberNotation()
-    total = len(known)
-    remarks = []
-    if 10 * sum(before.values()) <= total:
-        # A few odd cells.
+    if 10 * sum(before.values()) <= len(parts):
         before.clear()
-    if 10 * sum(after.values()) <= total and set(after) != {"%"}:
+    if 10 * sum(after.values()) <= len(parts) and set(after) != {"%"}:
         after.clear()
+    return before, after
+
+
+def _find_affixes(
+    before: Counter[str], after: Counter[str], total: int, texts: pa.Array
+) -> tuple[NumberNotation, tuple[str, ...]] | None:
+    """Returns the notation with these affixes, and remarks; None if they make none."""
+    notation = NumberNotation()
+    remarks: tuple[str, ...] = ()
     if before:
         if sum(before.values()) < _USUAL * total:
-            return Finding(None, 0.0)
+            return None
         notation = replace(notation, currency=True)
         if len(before) > 1:
             names = ", ".join(sorted(before))
-            remarks.append(
+            said = (
                 f"its cells have several currencies ({names}), which are read as one "
                 "number without conversion"
             )
-    if after:
-        shares = sum(after.values()) / total
-        if set(after) == {"%"} and shares < _USUAL and not _are_shares(texts):
-            notation = replace(notation, percent="all")
-            remarks.append("its cells without % are read as per cent too")
-        elif set(after) == {"%"}:
-            notation = replace(notation, percent="sign")
-            if shares < 1.0:
-                remarks.append(
-                    "its cells without % are read as shares (0.5 is 50 %); "
-                    "number:percent reads them as per cent too"
-                )
-        elif set(after) <= MULTIPLES and (
-            len(after) > 1 or shares < 1.0 or notation.currency
-        ):
-            if shares < _MULTIPLES_SHARE or ("B" in after and len(after) == 1):
-                return Finding(None, 0.0)
-            notation = replace(notation, multiples=True)
-        elif len(after) == 1 and shares >= _USUAL and not _are_months(after):
-            notation = replace(notation, unit=next(iter(after)))
-        elif shares >= _USUAL and are_of_one_quantity(after):
-            unit, *others = sorted(after, key=lambda text: (-after[text], text))
-            notation = replace(notation, unit=unit, other_units=tuple(others))
-            remarks.append(
-                f"its cells in {' and '.join(others)} are converted to {unit}; text "
-                "overrules this"
+            remarks = (said,)
+    if not after:
+        return notation, remarks
+    share = sum(after.values()) / total
+    if set(after) == {"%"}:
+        if share < _USUAL and not _are_shares(texts):
+            said = "its cells without % are read as per cent too"
+            return replace(notation, percent="all"), (*remarks, said)
+        if share < 1.0:
+            said = (
+                "its cells without % are read as shares (0.5 is 50 %); "
+                "number:percent reads them as per cent too"
             )
-        else:
-            return Finding(None, 0.0)
-    bare = notation == NumberNotation()
-    if bare and pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py():
-        # Such as postal codes, whose leading zeros numbers would lose.
-        return Finding(None, 0.0)
+            remarks = (*remarks, said)
+        return replace(notation, percent="sign"), remarks
+    if set(after) <= MULTIPLES and (len(after) > 1 or share < 1.0 or notation.currency):
+        if share < _MULTIPLES_SHARE or set(after) == {"B"}:
+            return None
+        return replace(notation, multiples=True), remarks
+    if share < _USUAL or (len(after) == 1 and _are_months(after)):
+        return None
+    if len(after) > 1 and not are_of_one_quantity(after):
+        return None
+    unit, *others = sorted(after, key=lambda text: (-after[text], text))
+    if others:
+        said = (
+            f"its cells in {' and '.join(others)} are converted to {unit}; text "
+            "overrules this"
+        )
+        remarks = (*remarks, said)
+    return replace(notation, unit=unit, other_units=tuple(others)), remarks
+
+
+def _fitting_marks(notation: NumberNotation, texts: pa.Array) -> list[NumberNotation]:
+    """Returns the notation with the marks that fit most texts, the preferred first."""
     has_comma = pc.any(pc.match_substring(texts, ",")).as_py()
     fitting = []
     for decimal, thousands in _MARKS:
@@ -312,22 +344,13 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             continue
         tried = replace(notation, decimal=decimal, thousands=thousands)
         fitting.append((float(tried.matches(texts).mean()), tried))
-    if not fitting:
-        return Finding(None, 0.0)
-    share = max(found for found, _ in fitting)
+    share = max((found for found, _ in fitting), default=0.0)
     best = [tried for found, tried in fitting if found == share]
     for decimal, thousands in ((",", "."), (".", ",")):
         grouped = replace(notation, decimal=decimal, thousands=thousands)
         if grouped in best and _are_grouped(texts, thousands):
             best = [grouped, *(tried for tried in best if tried != grouped)]
-    has_mark = pc.any(pc.match_substring_regex(texts, r"[.,]\d")).as_py()
-    if has_mark and len(best) > 1 and _is_open(best[0], best[1:]):
-        remarks.append(_explain_marks(best[0]))
-    chosen = best[0]
-    if not chosen.thousands and (chosen.currency or chosen.decimal == ","):
-        # Later tables may have greater numbers.
-        chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
-    return Finding(chosen, _share(chosen, texts), tuple(remarks))
+    return best
 
 
 def _are_shares(texts: pa.Array) -> bool:
@@ -355,10 +378,6 @@ def _are_grouped(texts: pa.Array, mark: str) -> bool:
 def _are_months(units: Iterable[str]) -> bool:
     """Whether a unit is the name of a month, as in a column of 1935 October."""
     return any(unit.rstrip(".").lower() in MONTHS for unit in units)
-
-
-def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
-    return any(other.decimal != chosen.decimal for other in others)
 
 
 def _explain_marks(chosen: NumberNotation) -> str:

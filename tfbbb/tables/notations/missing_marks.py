@@ -6,6 +6,15 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# The cells of a file without types that are missing in columns of every kind: as other
+# programs write them, in this case of letters alone.
+MISSING_WORDS = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A"),
+    *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+)
+# Also the code of a country or a continent, among others.
+NA = "NA"
+_FEWEST_CODES, _CODE = 3, r"^[A-Z]{2}$"
 # In lower case. In a column of text, "-" and "none" may be categories.
 _IN_TEXT = (
     *("", "?", "na", "n/a", "#n/a", "#na", "#n/a n/a", "<na>"),
@@ -58,6 +67,37 @@ def are_familiar(texts: pa.Array) -> pa.Array:
     [True, True, True, True, False]
     """
     return pc.match_substring_regex(pc.utf8_lower(texts), _FAMILIAR)
+
+
+def is_code_among(others: pa.Array) -> bool:
+    """Whether NA is a code of two letters as the other distinct texts of a column are.
+
+    Example:
+    >>> is_code_among(pa.array(["SA", "EU", "AS"]))
+    True
+    >>> is_code_among(pa.array(["SA", "EU", "none"]))
+    False
+    """
+    codes = pc.match_substring_regex(others, _CODE)
+    return len(others) >= _FEWEST_CODES and bool(pc.all(codes).as_py())
+
+
+def known_texts(
+    column: pa.Array | pa.ChunkedArray,
+) -> pa.Array | pa.ChunkedArray:
+    """Returns the cells of a file without types, null for NA unless NA is a code.
+
+    Example:
+    >>> known_texts(pa.array(["NA", "x"])).to_pylist()
+    [None, 'x']
+    """
+    marks = pc.is_in(column, pa.array([NA, f" {NA}"], column.type))
+    if not pc.any(marks).as_py():
+        return column
+    others = pc.unique(column.filter(pc.invert(marks)).drop_null())
+    if is_code_among(others):
+        return column
+    return pc.if_else(marks, pa.scalar(None, column.type), column)
 
 
 @functools.cache

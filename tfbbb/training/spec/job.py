@@ -223,12 +223,6 @@ class JobSpec(SpecPart):
         """The feature whose values tell the groups of the recalibration apart."""
         return getattr(self.recalibration, "by", None)
 
-    @property
-    def read_as_text(self) -> tuple[str, ...]:
-        """The columns that must be read from a CSV file as text."""
-        overruled = [name for name, text in self.columns.items() if text != "ignore"]
-        return (*self.text_columns, *overruled)
-
     def check_columns(self, columns: Sequence[Mapping[str, Any]]) -> None:
         """Checks the spec against the columns of a table.
 

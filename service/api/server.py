@@ -37,8 +37,6 @@ def server(app: FastAPI) -> uvicorn.Server:
 def run(server: uvicorn.Server, listener: socket.socket) -> None:
     """Answers the requests of a listening socket until a signal ends the process."""
     raise_descriptor_limit()
-    # `dup` would make it block, also in the processes that share it, whose event loops
-    # would then wait in `accept`.
     listener.setblocking(False)
     # The event loop accepts one connection per turn and socket: while its turns are
     # long, others would wait for seconds to be accepted.

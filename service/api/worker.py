@@ -1,8 +1,9 @@
-"""An API process: `python -m service.api.worker NUMBER LISTENER FILE`.
+"""An API process: `python -m service.api.worker NUMBER HOST PORT FILE`.
 
-The parent (`service.parent`) starts it, and gives it the number of the listening socket
-and the file of `service.shared.refreshes`, which all of them share. The process ends at
-SIGTERM, and when its standard input ends, which is when the parent ends.
+The parent (`service.parent`) starts it, and gives it the address on which all API
+processes listen, and the file of `service.shared.refreshes`, which all of them share.
+The process ends at SIGTERM, and when its standard input ends, which is when the parent
+ends.
 """
 
 import logging
@@ -23,7 +24,7 @@ def main() -> None:
     from service.shared.refreshes import Refreshes
     from service.shared.settings import Settings
 
-    number, listener, file = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    number, host, port, file = int(sys.argv[1]), *sys.argv[2:4], Path(sys.argv[4])
     threading.Thread(target=_stop_with_the_parent, daemon=True).start()
     configure_logging(f"api {number}")
     settings = Settings.from_environment()
@@ -32,7 +33,13 @@ def main() -> None:
     if number:
         # The first one says that the service starts, and on which port.
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    run(worker, socket.socket(fileno=listener))
+    # Each listens on a socket of its own, so that the kernel spreads the connections.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address = host, int(port)
+    run(
+        worker,
+        socket.create_server(address, family=family, backlog=2048, reuse_port=True),
+    )
 
 
 def _stop_with_the_parent() -> None:

@@ -3,7 +3,6 @@
 import os
 import queue
 import signal
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +22,8 @@ _TRAINING = ("tfbbb", "worker")
 _SECONDS_TO_STOP = 35.0
 
 
-def run(settings: Settings, listener: socket.socket) -> None:
-    """Runs processes that answer a listening socket, and workers, until a signal.
+def run(settings: Settings, host: str, port: int) -> None:
+    """Runs processes that answer a port, and workers, until a signal.
 
     All of them are told to stop at once: the API finishes its requests, while the
     workers requeue their jobs. A process that ends before is started anew.
@@ -38,7 +37,7 @@ def run(settings: Settings, listener: socket.socket) -> None:
         # The child processes read keys from the database.
         environment.pop("TFBBB_ADMIN_KEY", None)
         children = [
-            *_api_processes(settings, listener, directory, environment | counters),
+            *_api_processes(settings, host, port, directory, environment | counters),
             *workers(settings, environment),
         ]
         for child in children:
@@ -63,16 +62,15 @@ def workers(
 
 def _api_processes(
     settings: Settings,
-    listener: socket.socket,
+    host: str,
+    port: int,
     directory: Path,
     environment: Mapping[str, str],
 ) -> Iterator[SupervisedProcess]:
-    shared = str(listener.fileno()), str(directory / "refreshes")
+    shared = host, str(port), str(directory / "refreshes")
     for number in range(settings.workers):
         command = [sys.executable, "-m", _API, str(number), *shared]
-        yield SupervisedProcess(
-            f"API process {number}", command, environment, [listener.fileno()]
-        )
+        yield SupervisedProcess(f"API process {number}", command, environment)
 
 
 @contextmanager

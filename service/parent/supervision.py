@@ -25,12 +25,10 @@ class SupervisedProcess:
         name: str,
         command: Sequence[str],
         environment: Mapping[str, str],
-        inherited: Sequence[int] = (),
     ) -> None:
         self.name = name
         self._command = command
         self._environment = environment
-        self._inherited = inherited
         self._process: subprocess.Popen[bytes] | None = None
         self._changing = threading.Lock()
         self._stopping = threading.Event()
@@ -93,7 +91,6 @@ class SupervisedProcess:
                     self._command,
                     stdin=subprocess.PIPE,
                     env=self._environment,
-                    pass_fds=self._inherited,
                     # Ctrl-C in a terminal must reach only this process, which stops its
                     # children in order.
                     start_new_session=True,

@@ -17,8 +17,8 @@ def served(monkeypatch):
     """The settings and the address that `tfbbb serve` would serve with."""
     seen = {}
 
-    def run(settings, listener):
-        seen.update(settings, address=listener.getsockname())
+    def run(settings, host, port):
+        seen.update(settings, address=(host, port))
 
     monkeypatch.setattr("service.parent.processes.run", run)
     return seen

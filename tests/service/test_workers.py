@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -167,13 +167,18 @@ def test_workers_share_the_counters(service: Service) -> None:
     wait_until(lambda: service.count() == before + 60)
 
 
-def test_every_worker_answers(service: Service) -> None:
-    for stopped in service.workers():
-        stopped.suspend()
-        try:
-            assert service.ask().status_code == 200
-        finally:
-            stopped.resume()
+def test_connections_are_spread_over_the_processes(service: Service) -> None:
+    port = int(service.url.rpartition(":")[2])
+    with ExitStack() as opened:
+        for _ in range(60):
+            connection = socket.create_connection(("127.0.0.1", port))
+            opened.enter_context(connection)
+
+        def counts() -> list[int]:
+            return [len(each.net_connections("tcp")) for each in service.workers()]
+
+        # Beside the connections, each has the socket on which it listens.
+        wait_until(lambda: sum(counts()) >= 60 and min(counts()) > 5)
 
 
 def test_others_answer_while_a_killed_worker_is_started_anew(service: Service) -> None:

@@ -143,26 +143,35 @@ def serve(
             with (
                 exit_on_sigterm(0),
                 lock_data_directory(settings),
-                _open_listener(host, port) as listener,
+                _reserve_port(host, port) as reserved,
             ):
-                _run(settings, host, listener)
+                _run(settings, host, reserved)
         except DataDirectoryInUseError as error:
             raise CommandError(str(error)) from None
 
 
-def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
+def _run(settings: "Settings", host: str, reserved: socket.socket) -> None:
     from service.parent.processes import run
 
+    port = reserved.getsockname()[1]
     key = _prepare(settings, host)
-    _print_url(host, listener.getsockname()[1], key, settings)
-    run(settings, listener)
+    _print_url(host, port, key, settings)
+    run(settings, host, port)
 
 
-def _open_listener(host: str, port: int) -> socket.socket:
+def _reserve_port(host: str, port: int) -> socket.socket:
+    """Binds a port, on which the processes of the API listen; 0 is any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    reserved = socket.socket(family)
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind((host, port))
+        # Fails if another service, which would share the port, listens there.
+        socket.create_server(reserved.getsockname()[:2], family=family).close()
+        return reserved
     except OSError as error:
+        reserved.close()
         raise CommandError(
             # Python adds the address, which the sentence names already.
             f"Cannot listen on {host}, port {port}: "

@@ -150,11 +150,6 @@ class Batcher(Generic[T, Result, Answer]):
             name = f"computing-{place}"
             threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    @property
-    def num_waiting(self) -> int:
-        """The number of requests that have no answer yet."""
-        return self._requests
-
     @contextmanager
     def admitted(self, size: int) -> Iterator[None]:
         """Counts a request with the bytes of its body until the block ends.

@@ -1,6 +1,5 @@
 """Runs functions in processes of their own, which are started when they are needed."""
 
-import logging
 import multiprocessing
 import os
 import threading
@@ -14,8 +13,6 @@ from service.shared.errors import Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-logger = logging.getLogger(__name__)
 
 _SECONDS_TO_END = 1.0
 

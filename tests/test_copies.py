@@ -183,8 +183,10 @@ class OfUnits(tfbbb.BayesianModel):
         self.units = units
 
 
-@pytest.mark.parametrize("cls", [Scaled, Told])
-@pytest.mark.parametrize("copied", [cloned(), from_own_config, copy.deepcopy])
+@pytest.mark.parametrize(
+    ("cls", "copied"),
+    [(Scaled, cloned()), (Told, from_own_config), (Scaled, copy.deepcopy)],
+)
 def test_copies_of_subclasses_keep_further_arguments(cls, copied):
     new = copied(untrained(cls, factor=3.0))
     assert type(new) is cls

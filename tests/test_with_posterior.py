@@ -55,12 +55,12 @@ def prior_values(model):
     return [variable.numpy() for variable in weight.prior_variables.values()]
 
 
-@pytest.mark.parametrize("posterior", ["mean_field_normal", "point"])
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("posterior", "old", "new"),
     [
-        (normal_around(1.0), normal_around(2.0)),
+        ("mean_field_normal", normal_around(1.0), normal_around(2.0)),
         (
+            "point",
             tfbbb.priors.Normal(scale=1.0, trainable=True),
             tfbbb.priors.Normal(scale=2.0, trainable=True),
         ),

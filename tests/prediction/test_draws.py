@@ -7,8 +7,7 @@ from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
 
 
-@pytest.mark.parametrize("members", [1, 2])
-@pytest.mark.parametrize("method", ["local", "weight"])
+@pytest.mark.parametrize(("members", "method"), [(1, "weight"), (2, "local")])
 def test_draws_of_a_pair_cancel_in_a_linear_network(method, members):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((3,))

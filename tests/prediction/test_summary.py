@@ -38,8 +38,7 @@ def flat(values):
     return values.reshape(ROWS, -1, values.shape[-1])
 
 
-@pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("num_targets", [1, 2])
+@pytest.mark.parametrize(("members", "num_targets"), [(1, 2), (3, 1)])
 def test_variance_is_that_of_the_mixture_and_comes_apart(num_targets, members):
     likelihood, values = normal(num_targets), outputs(2 * num_targets, members)
     found = summary(sums(likelihood, flat(values), members))

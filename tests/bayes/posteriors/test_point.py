@@ -6,8 +6,7 @@ from tests.variational_weights import variational_weight
 from tfbbb import posteriors, priors
 
 
-@pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize(("members", "samples"), [(1, 2), (3, 1)])
 def test_draws_of_a_point_are_its_mean(members, samples):
     weight = variational_weight("point", members=members)
     draws = weight.draw(tf.constant([0, 1]), samples)

@@ -91,8 +91,7 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.parametrize(("kind", "members"), [("numbers", 3), ("classes", 1)])
 def test_a_step_scores_the_mixture_of_its_draws(kind, members):
     if kind == "numbers":
         model, y, pairs = of_numbers(members), Y, NUMBERS
@@ -156,8 +155,7 @@ def test_one_draw_has_no_epistemic_uncertainty():
         evaluated(of_classes(), [metric], np.zeros(41, int))
 
 
-@pytest.mark.parametrize("from_logits", [False, True])
-@pytest.mark.parametrize("units", [1, 3])
+@pytest.mark.parametrize(("units", "from_logits"), [(1, True), (3, False)])
 def test_plain_keras_models_may_output_probabilities_or_logits(units, from_logits):
     logits = GENERATOR.normal(size=(41, units)).astype("float32")
     y = LABELS if units == 3 else LABELS % 2

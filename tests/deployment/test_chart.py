@@ -162,19 +162,18 @@ def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) 
     assert spec["enableServiceLinks"] is False
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
-def test_probes_ask_paths_of_the_service(
-    objects: dict[str, list[Any]], workload: str
-) -> None:
-    (container,) = pod(objects["required"], workload)["containers"]
+def test_probes_ask_paths_of_the_service(objects: dict[str, list[Any]]) -> None:
+    (container,) = pod(objects["required"], "api")["containers"]
     paths = {
         probe: container[f"{probe}Probe"]["httpGet"]["path"]
         for probe in ("startup", "liveness", "readiness")
     }
     assert paths["startup"] == paths["liveness"] == "/health/live"
-    predicting = "/health/predicting" if workload == "api" else "/health/ready"
-    assert paths["readiness"] == predicting
+    assert paths["readiness"] == "/health/predicting"
     assert all(map(answers_without_key, set(paths.values())))
+    # A worker speaks no HTTP, and ends where it cannot go on.
+    (worker,) = pod(objects["required"], "worker")["containers"]
+    assert not [name for name in worker if name.endswith("Probe")]
 
 
 def test_service_and_budget_select_the_replicas_alone(

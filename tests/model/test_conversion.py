@@ -86,16 +86,13 @@ def case(request):
 @pytest.mark.parametrize(
     "last",
     [
-        keras.layers.Dense(1, "softplus"),
-        keras.Sequential(
-            [keras.layers.Activation("exponential"), keras.layers.Rescaling(2.0)]
-        ),
+        lambda: [keras.layers.Dense(1, "softplus")],
+        lambda: [keras.layers.Activation("exponential"), keras.layers.Rescaling(2.0)],
     ],
     ids=["softplus", "Rescaling"],
 )
 def test_a_mean_is_refused_where_its_logarithm_is_taken(last):
-    inputs = keras.Input((2,))
-    network = keras.Model(inputs, last(keras.layers.Dense(1)(inputs)))
+    network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1), *last()])
     with pytest.raises(ValueError, match=r"Poisson takes the logarithm of the mean"):
         tfbbb.convert(network, likelihood="poisson")
 

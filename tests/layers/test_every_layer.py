@@ -283,7 +283,9 @@ def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy, 
         # To trace its one step takes longer than to run it.
         model.run_eagerly = True
         before = [variable.numpy() for variable in model.trainable_variables]
-        history = model.fit(X, Y, batch_size=13, verbose=0).history
+        # The first steps of float16 find a scale of the loss that does not overflow.
+        epochs = 5 if policy == "mixed_float16" else 1
+        history = model.fit(X, Y, batch_size=13, epochs=epochs, verbose=0).history
     finally:
         keras.config.set_dtype_policy("float32")
     assert np.isfinite([history["loss"], history["nll"], history["kl"]]).all()

@@ -2,7 +2,7 @@
 
 - `parent` starts the processes of the service, and restarts and stops them.
 - `api` is a process that answers: it speaks HTTP.
-- `model_process` is the models of such a process: loads them, computes predictions.
+- `predicting` is the models of such a process: loads them, computes predictions.
 - `job_process` runs training jobs: `tfbbb worker`.
 - `inspection_process` reads one uploaded table, for the API.
 - `shared` is what several of these use. Processes import `shared`, but never each

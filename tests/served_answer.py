@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from service.model_process.answer import Block, VersionName, compute, finish, prepare
-from service.model_process.codecs import CODECS
-from service.model_process.codecs.codec import Written
+from service.predicting.answer import Block, VersionName, compute, finish, prepare
+from service.predicting.codecs import CODECS
+from service.predicting.codecs.codec import Written
 from service.shared.settings import Settings
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})

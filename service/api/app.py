@@ -49,10 +49,10 @@ from service.api.predictions import endpoints as predictions
 from service.api.preparation import prepare
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
-from service.model_process.adoption import Ledger
-from service.model_process.metrics import LoadedMetrics
-from service.model_process.models import Models
-from service.model_process.registry import ModelRegistry
+from service.predicting.adoption import Ledger
+from service.predicting.metrics import LoadedMetrics
+from service.predicting.models import Models
+from service.predicting.registry import ModelRegistry
 from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database
 from service.shared.errors import (

@@ -12,7 +12,7 @@ from service.api.keys.keyring import Keyring
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics.registries import Registries
 from service.api.models.latest_version import LatestVersionBarrier
-from service.model_process.models import Models
+from service.predicting.models import Models
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings

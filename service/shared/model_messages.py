@@ -194,5 +194,5 @@ class ScoredRows(BaseModel):
 
     version: int
     num_rows: int
-    # Scores of each row by name: see `service.model_process.scores.score`.
+    # Scores of each row by name: see `service.predicting.scores.score`.
     scores: dict[str, JsonList]

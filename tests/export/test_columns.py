@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfbbb
-from service.model_process.table import from_columns, from_rows
+from service.predicting.table import from_columns, from_rows
 from tests.served_answer import served_answer
 from tests.tables.test_any_table import text_column
 from tfbbb.export.inputs import InputError, find_faults, to_tensors

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tfbbb
 from service.api.open_inference.metadata import model_metadata
-from service.model_process.table import from_columns, from_rows
+from service.predicting.table import from_columns, from_rows
 from tfbbb.export.inputs import to_tensors
 from tfbbb.export.reader import read_signatures
 from tfbbb.layers import Conv2DVariational, DenseVariational, EmbeddingVariational

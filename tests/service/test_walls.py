@@ -17,10 +17,10 @@ MODULES = {
 }
 # What the modules of a folder may import of `service`, beside their own folder.
 ALLOWED = {
-    "service.api": {"service.model_process", "service.shared"},
+    "service.api": {"service.predicting", "service.shared"},
     "service.inspection_process": {"service.shared"},
     "service.job_process": {"service.shared"},
-    "service.model_process": {"service.shared"},
+    "service.predicting": {"service.shared"},
     "service.parent": {"service.shared"},
     "service.shared": set(),
     # The public entries.

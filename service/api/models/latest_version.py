@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from service.model_process.models import Models
+from service.predicting.models import Models
 from service.shared.errors import Unavailable, UnknownModel
 
 logger = logging.getLogger(__name__)

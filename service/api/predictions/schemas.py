@@ -2,7 +2,7 @@
 
 Of these classes only `Parameters` validates requests. To validate a table of ten
 thousand numbers with pydantic would take longer than the prediction, so
-`service.model_process.table` reads tables.
+`service.predicting.table` reads tables.
 """
 
 from collections.abc import Iterable

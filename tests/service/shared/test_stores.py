@@ -8,8 +8,8 @@ import pytest
 
 from service.job_process.cleanup import remove_leftovers
 from service.job_process.publish import publish, staging_directory
-from service.model_process.adoption import Ledger
-from service.model_process.copies import VersionCopies
+from service.predicting.adoption import Ledger
+from service.predicting.copies import VersionCopies
 from service.shared.database import Database, upgrade
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles

@@ -11,7 +11,7 @@ from sqlalchemy import delete
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, FeedbackReceipt, Label
 from service.shared.settings import Settings
-from tests.service.model_process.exporting import CLASSES, network
+from tests.service.predicting.exporting import CLASSES, network
 from tests.service.serving import serving, wait_until_ready
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.model_process.adoption import Ledger
+from service.predicting.adoption import Ledger
 from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse

@@ -1,0 +1,475 @@
+"""Checks a prediction request against a model, and computes its answer."""
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from service.predicting.precision import find_num_samples
+from service.predicting.query import Query
+from service.predicting.table import from_columns, from_rows
+from service.predicting.targets import fill_targets, read_targets
+from service.predicting.work import answers_per_draw, check_work
+from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
+from service.shared.settings import Settings
+from tfbbb.export.calibration import describe_calibration
+from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
+from tfbbb.export.manifest import InputError, Manifest
+from tfbbb.prediction import questions
+from tfbbb.prediction.answer_table import answer_table
+from tfbbb.prediction.questions import Question
+from tfbbb.tables.column_faults import ColumnFaults
+from tfbbb.tables.known_targets import KnownTargets
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
+
+FAMILIARITY = "familiarity"
+# In the order of the response.
+_MOMENTS = (
+    *("mean", "variance", "std", "epistemic", "aleatoric"),
+    *("probabilities", "entropy", "mutual_information"),
+    *("between_members", "mean_standard_error", FAMILIARITY),
+)
+# Sentences about each row, of which those of an answer are part.
+_UNLIKE = "unlike"
+
+# Each array has one entry per row.
+_NUM_SAMPLES = "num_samples"
+Arrays = dict[str, np.ndarray]
+Outputs = dict[str, np.ndarray | JsonList]
+
+
+# Parameters that do not change what is computed for a row, and those that `batch_key`
+# knows by their effect.
+_NOT_IN_KEY = frozenset(
+    (
+        "deadline_ms",
+        *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
+    )
+)
+
+
+class VersionName(NamedTuple):
+    """The name of a model and the number of a version."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """A prediction request that fits its model.
+
+    Args:
+        version: The version that predicts.
+        manifest: The manifest of the version.
+        query: The request as it was sent.
+        inputs: The table.
+        num_rows: Number of rows.
+        num_samples: Number of draws.
+        targets: The targets of the rows, or None.
+        warnings: The sentences about each row.
+        faults: What is not as in training in each column.
+        per_draw: The numbers that it asks for per row and draw.
+        max_num_samples: The most draws that the limit of work allows.
+    """
+
+    version: VersionName
+    manifest: Manifest
+    query: Query
+    inputs: Tensors
+    num_rows: int
+    num_samples: int
+    targets: KnownTargets | None
+    warnings: list[list[str]]
+    faults: ColumnFaults
+    per_draw: int
+    max_num_samples: int
+
+    @property
+    def seed(self) -> int:
+        """The seed of the draws."""
+        seed = self.query.parameters.seed
+        return self.manifest.default_seed if seed is None else seed
+
+    @property
+    def work(self) -> int:
+        """How much computing the request costs."""
+        return self.num_rows * self.num_samples * self.per_draw
+
+    @property
+    def asks_moments(self) -> bool:
+        """Whether the answer has the moments, beside what else is asked."""
+        return self.query.signature in ("serving_default", "predict")
+
+    @cached_property
+    def asked(self) -> list[Question]:
+        """The questions that the request asks."""
+        return [
+            question
+            for question in questions.served_questions()
+            if self.query.signature == question.name
+            or (self.asks_moments and self.query.asks(question))
+        ]
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The signatures that answer the request."""
+        asked = [question.name for question in self.asked]
+        return ("predict", *asked) if self.asks_moments else tuple(asked)
+
+    @property
+    def needs_passes(self) -> bool:
+        """Whether the request asks for another method than that of the signatures."""
+        method = self.query.parameters.method
+        return method not in (None, "auto", self.manifest.method)
+
+    @property
+    def batch_key(self) -> Hashable | None:
+        """Equal for requests of one version whose rows may be computed together.
+
+        None if the answer for a row depends on the rows that are computed with it, so
+        that the rows of the request are computed at once and alone. In the signatures,
+        all rows share the draws of the weights. Samples of the targets need noise too,
+        which depends on the place of the row, and the number of draws for a standard
+        error depends on all rows.
+        """
+        parameters, asked = self.query.parameters, self.asked
+        if (
+            self.needs_passes
+            or parameters.max_standard_error is not None
+            or any("noise" in question.arguments for question in asked)
+        ):
+            return None
+        # A parameter that is not known to be without effect keeps requests apart.
+        others = (
+            tuple(value) if isinstance(value, list) else value
+            for name, value in parameters
+            if name not in _NOT_IN_KEY
+        )
+        return self.signatures, self.num_samples, self.seed, *others
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a request.
+
+    Args:
+        request: The request.
+        rows: Which rows.
+    """
+
+    request: Request
+    rows: slice
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a version predicts for a request.
+
+    Args:
+        request: The request.
+        outputs: The arrays, in the order of the response.
+        warnings: The sentences about each row.
+    """
+
+    request: Request
+    outputs: Outputs
+    warnings: list[list[str]]
+
+    @property
+    def levels(self) -> dict[str, Sequence[float]]:
+        """The levels that were asked for, by the name of their question."""
+        parameters = self.request.query.parameters
+        return {
+            question.name: parameters.levels(question) or ()
+            for question in questions.served_questions()
+            if question.takes_levels
+        }
+
+    def table(self) -> pa.Table:
+        """Returns the answer as a table with one column per number."""
+        classes = self.request.manifest.classes
+        return answer_table(self.outputs, self.levels, classes, self.warnings)
+
+    @property
+    def calibration(self) -> dict[str, str]:
+        """What calibrates each answer at levels, by the name of its question."""
+        manifest = self.request.manifest
+        return {
+            question.name: describe_calibration(manifest, question)
+            for question in self.request.asked
+            if question.takes_levels
+        }
+
+
+def prepare(
+    version: VersionName, manifest: Manifest, query: Query, settings: Settings
+) -> Request:
+    """Checks a request against a version of a model, and reads its table.
+
+    Needs no TensorFlow.
+    """
+    query = query.move_tensor_parameters(manifest.features)
+    _check_signature(query, manifest)
+    num_samples = (
+        query.parameters.num_samples
+        or settings.default_num_samples
+        or manifest.default_num_samples
+    )
+    per_draw = answers_per_draw(query, manifest)
+    check_work(query.num_rows, num_samples, per_draw, settings.max_work)
+    inputs = to_tensors(_read_table(query, manifest), manifest)
+    num_rows = len(next(iter(inputs.values())))
+    targets = None
+    faults = find_faults(inputs, manifest)
+    warnings = faults.by_row()
+    if query.targets is not None:
+        targets = read_targets(query.targets, manifest, num_rows)
+        for row, target in targets.unusable.items():
+            warnings[row] = [*warnings[row], target.warning]
+    return Request(
+        version=version,
+        manifest=manifest,
+        # The arrays hold the table now.
+        query=replace(
+            query,
+            rows=None,
+            columns=None if query.by_rows else {},
+            targets=targets,
+        ),
+        inputs=inputs,
+        num_rows=num_rows,
+        num_samples=num_samples,
+        targets=targets,
+        warnings=warnings,
+        faults=faults.by_column(),
+        per_draw=per_draw,
+        max_num_samples=settings.max_work // max(1, num_rows * per_draw),
+    )
+
+
+def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
+    """Predicts blocks of rows of requests with the same batch key, all at once.
+
+    A request whose batch key is None is predicted alone, and whole.
+    """
+    request = blocks[0].request
+    tensors, targets = _join(blocks)
+    if targets is not None:
+        # `finish` empties the densities of rows without a target to use.
+        targets = fill_targets(targets, request.manifest)
+    found = _predict(model, request, tensors, targets)
+    ends = itertools.accumulate(block.rows.stop - block.rows.start for block in blocks)
+    return [
+        {name: values[begin:end] for name, values in found.items()}
+        for begin, end in itertools.pairwise((0, *ends))
+    ]
+
+
+def draws_taken(blocks: Sequence[Arrays]) -> int | None:
+    """Returns the draws that a standard error took; None if it was not asked for."""
+    taken = blocks[0].get(_NUM_SAMPLES)
+    return None if taken is None else int(taken[0])
+
+
+def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
+    """Makes the answer of a request from what was predicted for its blocks of rows."""
+    arrays = {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
+    # The number of draws that a standard error took.
+    if (taken := draws_taken(blocks)) is not None:
+        del arrays[_NUM_SAMPLES]
+        request = replace(request, num_samples=taken)
+    classes = request.manifest.classes
+    if "variance" in arrays:
+        arrays["std"] = np.sqrt(arrays["variance"])
+    outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
+    if classes is not None and "probabilities" in arrays:
+        best = np.argmax(arrays["probabilities"], axis=1)
+        outputs["class"] = [classes[index] for index in best]
+    for question in request.asked:
+        for name in question.outputs:
+            values = arrays[name]
+            outputs[name] = (
+                _name_classes(values, request.manifest)
+                if question.needs_classes
+                else values
+            )
+    check_finite(outputs, request)
+    if request.targets is not None and "log_prob" in outputs:
+        known = request.targets.known
+        if not known.all():
+            outputs["log_prob"] = np.where(known, outputs["log_prob"], np.nan)
+    warnings = request.warnings
+    if _UNLIKE in arrays:
+        pairs = zip(warnings, arrays[_UNLIKE], strict=True)
+        warnings = [[*sentences, *unlike] for sentences, unlike in pairs]
+    return Answer(request, outputs, warnings)
+
+
+def _check_signature(query: Query, manifest: Manifest) -> None:
+    for question in questions.served_questions():
+        chosen = query.signature == question.name
+        if not (chosen or query.asks(question)):
+            continue
+        if not manifest.answers(question):
+            raise InvalidRequest(_explain_missing(question, manifest))
+        if chosen and question.takes_levels and not query.parameters.asks(question):
+            raise InvalidRequest(
+                f"The signature `{question.name}` needs levels: give "
+                f"`parameters.{question.parameter}`."
+            )
+        if chosen and question.takes_targets and query.targets is None:
+            raise InvalidRequest(
+                f"The signature `{question.name}` needs the targets of the rows: give "
+                "`targets`."
+            )
+
+
+def _explain_missing(question: Question, manifest: Manifest) -> str:
+    if question.needs_order and manifest.task == "classification":
+        return (
+            "The model predicts classes, which have no order and thus no "
+            f"{question.text}."
+        )
+    if question.needs_classes and manifest.task == "regression":
+        return f"The model predicts numbers, which have no {question.text}."
+    return (
+        f"The model was exported without the signature `{question.name}`: export the "
+        "model again."
+    )
+
+
+def _read_table(query: Query, manifest: Manifest) -> Inputs:
+    if query.by_rows:
+        inputs = from_rows(query.rows, manifest, "instances")
+    else:
+        inputs = from_columns(query.columns, manifest)
+    if query.fault is not None:
+        to_tensors(
+            inputs, manifest
+        )  # Raises a better error if the mistake is in the table.
+        raise query.fault
+    return inputs
+
+
+def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
+    """Returns the tensors and the targets of all blocks."""
+    first = blocks[0].request
+    tensors = Tensors(
+        {
+            name: _joined([block.request.inputs[name][block.rows] for block in blocks])
+            for name in first.inputs
+        }
+    )
+    if first.targets is None:
+        return tensors, None
+    targets = [block.request.targets for block in blocks]
+    rows = [block.rows for block in blocks]
+    return tensors, _joined(
+        [t.values[some] for t, some in zip(targets, rows, strict=True) if t is not None]
+    )
+
+
+def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _predict(
+    model: "ExportedModel",
+    request: Request,
+    tensors: Tensors,
+    targets: np.ndarray | None,
+) -> Arrays:
+    """Returns the outputs of all signatures for the rows of some tensors."""
+    parameters, arrays = request.query.parameters, Arrays()
+    num_samples = request.num_samples
+    if parameters.max_standard_error is not None:
+        num_samples = find_num_samples(
+            model,
+            tensors,
+            parameters,
+            num_samples,
+            request.max_num_samples,
+        )
+        num_rows = len(next(iter(tensors.values())))
+        arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
+    if request.needs_passes and not request.asks_moments:
+        raise InvalidRequest(
+            "`parameters.method` belongs to the signatures serving_default and "
+            f"predict. Received: {request.query.signature}"
+        )
+    draws, method = (num_samples, request.seed), parameters.method
+    try:
+        if request.asks_moments:
+            arrays |= model.predict(tensors, *draws, method)
+        for question in request.asked:
+            levels = parameters.levels(question)
+            found = model.ask(question.name, tensors, levels, *draws, targets, method)
+            for name, part in zip(
+                question.outputs, _parts(found, question), strict=True
+            ):
+                arrays[name] = swap_draws(part, question)
+    except InputError:
+        raise
+    except ValueError as error:
+        # Such as a level that conformal intervals had too few rows for.
+        raise InvalidRequest(str(error)) from None
+    if FAMILIARITY in arrays:
+        arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
+    return arrays
+
+
+def _parts(found: np.ndarray, question: Question) -> Sequence[np.ndarray]:
+    """Returns the outputs of the signature that answers a question."""
+    if not question.parts:
+        return [found]
+    return list(map(np.ascontiguousarray, np.moveaxis(found, 1, 0)))
+
+
+def _describe_unlike(
+    model: "ExportedModel", tensors: Tensors, familiarity: np.ndarray
+) -> np.ndarray:
+    """Returns the sentences about each row that is unlike the training rows, [n]."""
+    sentences = np.empty(len(familiarity), object)
+    sentences[:] = model.describe_unlike(tensors, familiarity)
+    return sentences
+
+
+def _name_classes(sets: np.ndarray, manifest: Manifest) -> list[list[list[str]]]:
+    """Returns the names of the classes in sets [n, q, c]."""
+    names = np.asarray(manifest.classes, dtype=object)
+    return [[names[inside].tolist() for inside in row] for row in sets]
+
+
+def swap_draws(values: object, question: Question) -> Any:
+    """Exchanges the axes of rows and draws, if the answer has draws."""
+    if not (question.draws_first and isinstance(values, np.ndarray)):
+        return values
+    return np.ascontiguousarray(values.swapaxes(0, 1))
+
+
+def check_finite(
+    outputs: Mapping[str, np.ndarray | JsonList], request: Request
+) -> None:
+    """Checks that all numbers about the rows are finite.
+
+    Inputs and weights are, so only extreme values can overflow.
+    """
+    version = request.version
+    for name, values in outputs.items():
+        if isinstance(values, np.ndarray) and not np.isfinite(values).all():
+            row = np.argwhere(~np.isfinite(values))[0][0]
+            said = [
+                f"Version {version.number} of the model {version.name!r} has no finite "
+                f"`{name}` for row {row + 1}: its values are too far from those the "
+                "model was trained on.",
+                *request.warnings[row],
+            ]
+            raise InvalidRequest(" ".join(said))

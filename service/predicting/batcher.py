@@ -1,0 +1,397 @@
+"""Computes predictions: small ones together, large ones block by block."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from service.predicting.pace import Pace
+from service.shared.errors import DeadlineExceeded, Overloaded
+from service.shared.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Result = TypeVar("Result")
+Answer = TypeVar("Answer")
+
+_QUICK_SECONDS = 0.003
+# While the event loop is overloaded, so long may a request take, but so few are always
+# taken, because one of them may take long for itself.
+_CROWDED_SECONDS, _LEAST_TAKEN = 0.2, 16
+_FIRST_SECONDS_PER_REQUEST, _GAIN = 3e-4, 0.1
+
+
+@dataclass(eq=False)
+class Task(Generic[T, Result, Answer]):
+    """A request that waits to be computed.
+
+    Args:
+        subject: What is computed.
+        key: Tasks with the same key may be computed together, and in blocks of rows;
+            None for a task that is computed alone and whole.
+        rows: Number of rows.
+        work: The work of all rows.
+        deadline: Time of `time.monotonic` at which the client is answered in any case.
+        pace: How long batches of this kind take.
+    """
+
+    subject: T
+    key: Hashable | None
+    rows: int
+    work: float
+    deadline: float
+    pace: Pace
+    results: list[Result] = field(default_factory=list)
+    done: int = 0
+    is_large: bool = False
+    is_quick: bool = False
+    is_over: bool = False
+    # The seconds that those who come later have to wait for it.
+    seconds: float = 0.0
+    answer: "asyncio.Future[Answer]" = field(init=False)
+
+
+class Portion(NamedTuple, Generic[T, Result, Answer]):
+    """The rows of a task that are computed next."""
+
+    task: Task[T, Result, Answer]
+    rows: slice
+
+    @property
+    def work(self) -> float:
+        """The work of these rows."""
+        rows: int = self.rows.stop - self.rows.start
+        return self.task.work * rows / self.task.rows
+
+
+class _Waiting(Generic[T, Result, Answer]):
+    """Tasks that wait, by their keys: a key that was asked for first comes first."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, deque[Task[T, Result, Answer]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def __contains__(self, key: Hashable | None) -> bool:
+        return key in self._by_key
+
+    def push(self, task: Task[T, Result, Answer]) -> None:
+        """Adds a task."""
+        if task.key in self._by_key:
+            self._by_key[task.key].append(task)
+        else:
+            self._by_key[task.key or task] = deque([task])
+
+    def take(self) -> list[Portion[T, Result, Answer]]:
+        """Removes the tasks of one key, up to the work of a block."""
+        key, waiting = next(iter(self._by_key.items()))
+        batch: list[Portion[T, Result, Answer]] = []
+        room = waiting[0].pace.block_work
+        while waiting and (not batch or waiting[0].work <= room):
+            task = waiting.popleft()
+            if not task.is_over:
+                batch.append(Portion(task, slice(0, task.rows)))
+                room -= task.work
+        del self._by_key[key]
+        if waiting:  # Others come first.
+            self._by_key[key] = waiting
+        return batch
+
+
+class Batcher(Generic[T, Result, Answer]):
+    """A bounded queue of tasks, which are computed in batches.
+
+    Waiting tasks that have the same key are joined, up to the work of one block; none
+    waits for more. Tasks of a few milliseconds are computed on the event loop, when it
+    has received what was sent: a thread would wait for the interpreter as long. Threads
+    compute all others. A task that is larger than a block is computed block by block,
+    and takes turns with smaller ones. Whether a request is taken is decided here: by
+    the number and the bytes of those that wait, by the time until its turn, and by its
+    deadline.
+
+    Args:
+        compute: Computes the portions of a batch.
+        finish: Makes the answer of a subject whose rows are computed.
+        settings: The limits, and the number of threads.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Sequence[Portion[T, Result, Answer]]], Sequence[Result]],
+        finish: Callable[[T, Sequence[Result]], Answer],
+        settings: Settings,
+    ) -> None:
+        self._compute = compute
+        self._finish = finish
+        self._settings = settings
+        self._requests = 0
+        self._bytes = 0
+        # Between two answers of the event loop, while it is crowded (Little 1961).
+        self._seconds_per_request = _FIRST_SECONDS_PER_REQUEST
+        self._changed = threading.Condition()
+        # Those of the event loop, those of the threads, and those that need turns.
+        self._quick = _Waiting[T, Result, Answer]()
+        self._small = _Waiting[T, Result, Answer]()
+        self._large: deque[Task[T, Result, Answer]] = deque()
+        self._took_large = False
+        # Until all tasks are computed, by whether they are large.
+        self._seconds = [0.0, 0.0]
+
+    def start(self) -> None:
+        """Starts the threads."""
+        for place in range(self._settings.threads):
+            name = f"computing-{place}"
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    @contextmanager
+    def admitted(self, size: int) -> Iterator[None]:
+        """Counts a request with the bytes of its body until the block ends.
+
+        Raises `Overloaded` if too many wait, before the body is read.
+        """
+        self._check_room(size)
+        self._requests += 1
+        self._bytes += size
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            self._bytes -= size
+
+    def refusal(self) -> Overloaded | None:
+        """Returns why a request is not admitted now; None if it is."""
+        try:
+            self._check_room(0)
+        except Overloaded as error:
+            return error
+        return None
+
+    async def answer(self, task: Task[T, Result, Answer]) -> Answer:
+        """Returns the answer of a task; if cancelled, drops the task.
+
+        Raises `DeadlineExceeded` at the deadline, whatever is being computed, and
+        before if the answer would come too late.
+        """
+        loop = asyncio.get_running_loop()
+        task.answer = loop.create_future()
+        begin, crowd = time.monotonic(), self._requests
+        self._submit(task)
+        expiring = loop.call_at(task.deadline, _expire, task.answer)
+        try:
+            return await task.answer
+        finally:
+            expiring.cancel()
+            self._drop(task)
+            if task.is_quick and crowd >= _LEAST_TAKEN:
+                took = (time.monotonic() - begin) / crowd
+                self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
+
+    def _check_room(self, size: int) -> None:
+        settings = self._settings
+        if self._requests >= settings.max_waiting_requests:
+            raise Overloaded(
+                f"{self._requests} predictions are waiting, the most that may "
+                "(TFBBB_MAX_WAITING_REQUESTS); retry after the seconds of "
+                "`Retry-After`."
+            )
+        seconds = (self._requests + 1) * self._seconds_per_request
+        if self._requests >= _LEAST_TAKEN and seconds > _CROWDED_SECONDS:
+            raise Overloaded(
+                f"The service is overloaded: {self._requests} predictions are being "
+                f"answered, and one more would take {seconds:.1f} s; retry after the "
+                "seconds of `Retry-After`."
+            )
+        # A body within the limit of bodies is taken if no other is waiting.
+        if 0 < self._bytes > settings.max_waiting_bytes - size:
+            raise Overloaded(
+                f"Bodies of {self._bytes} bytes are waiting, and at most "
+                f"{settings.max_waiting_bytes} may (TFBBB_MAX_WAITING_BYTES); retry "
+                "after the seconds of `Retry-After`."
+            )
+        self._check_turn(self._seconds_until_turn(is_large=False))
+
+    def _seconds_until_turn(self, is_large: bool) -> float:
+        small, large = self._seconds
+        # The turns of large tasks take as long as those of small ones.
+        ahead = small + (large if is_large else min(small, large))
+        return ahead / self._settings.threads
+
+    def _check_turn(self, seconds: float) -> None:
+        most = self._settings.max_queue_seconds
+        if seconds > most:
+            raise Overloaded(
+                f"A prediction would wait {seconds:.1f} s for its turn, more than "
+                f"{most:g} s (TFBBB_MAX_QUEUE_SECONDS); retry after the seconds of "
+                "`Retry-After`.",
+                seconds - most,
+            )
+
+    def _submit(self, task: Task[T, Result, Answer]) -> None:
+        left = task.deadline - time.monotonic()
+        if left <= 0.0:
+            raise _deadline_passed()
+        block_work = task.pace.block_work
+        task.is_large = task.work > block_work
+        blocks = task.work / block_work if task.is_large and task.key else 1.0
+        task.seconds = blocks * task.pace.seconds(task.work / blocks)
+        task.is_quick = task.seconds <= _QUICK_SECONDS
+        if task.is_quick:
+            if not self._quick:
+                asyncio.get_running_loop().call_soon(self._run_quick)
+            self._quick.push(task)
+            return
+        with self._changed:
+            turn = self._seconds_until_turn(task.is_large)
+            # What comes first is tried, so that a wrong estimate corrects itself.
+            if turn > 0.0:
+                self._check_turn(turn)
+                if turn + task.seconds > left:
+                    raise DeadlineExceeded(
+                        "The prediction would take "
+                        f"{1e3 * (turn + task.seconds):.0f} ms, but its deadline is in "
+                        f"{1e3 * left:.0f} ms; retry after the seconds of "
+                        "`Retry-After`, send fewer rows, or allow more time "
+                        "(`parameters.deadline_ms`).",
+                        turn,
+                    )
+            if task.is_large:
+                self._large.append(task)
+            else:
+                if task.key in self._small:  # It is joined with others.
+                    task.seconds -= task.pace.fixed
+                self._small.push(task)
+            self._seconds[task.is_large] += task.seconds
+            self._changed.notify()
+
+    def _drop(self, task: Task[T, Result, Answer]) -> None:
+        """Notes that nobody waits for a task any more."""
+        if task.is_quick:
+            task.is_over = True
+            return
+        with self._changed:
+            task.is_over = True
+            self._pass(task, task.seconds)
+
+    def _pass(self, task: Task[T, Result, Answer], seconds: float) -> None:
+        """Takes the seconds of what is computed from those that others wait for."""
+        seconds = min(seconds, task.seconds)
+        task.seconds -= seconds
+        self._seconds[task.is_large] = max(0.0, self._seconds[task.is_large] - seconds)
+
+    def _run_quick(self) -> None:
+        """Computes a batch on the event loop, which then attends to others."""
+        outcomes = self._computed(self._quick.take())
+        if self._quick:
+            asyncio.get_running_loop().call_soon(self._run_quick)
+        _answer(outcomes)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                # No variable, which would keep a model in memory until the next batch.
+                _deliver(self._computed(self._next_batch()))
+            except Exception:
+                logger.exception("a batch failed")
+
+    def _next_batch(self) -> list[Portion[T, Result, Answer]]:
+        """Waits for tasks, and removes what is computed next from the queue."""
+        with self._changed:
+            while not (self._small or self._large):
+                self._changed.wait()
+            self._took_large = not self._small or bool(
+                self._large and not self._took_large
+            )
+            if self._took_large:
+                task = self._large.popleft()
+                return [] if task.is_over else [_next_portion(task)]
+            return self._small.take()
+
+    def _computed(
+        self, batch: Sequence[Portion[T, Result, Answer]]
+    ) -> list[tuple[Task[T, Result, Answer], Answer | Exception]]:
+        """Computes a batch; returns the tasks that are finished with their answers.
+
+        If it fails, each task is computed alone, so that a task fails only by itself.
+        """
+        if not batch:
+            return []
+        begin = time.perf_counter()
+        try:
+            results = self._compute(batch)
+        except Exception as error:
+            if len(batch) == 1:
+                return [(batch[0].task, error)]
+            return [pair for portion in batch for pair in self._computed([portion])]
+        pace, seconds = batch[0].task.pace, time.perf_counter() - begin
+        pace.observe(sum(portion.work for portion in batch), seconds)
+        finished: list[tuple[Task[T, Result, Answer], Answer | Exception]] = []
+        for (task, rows), result in zip(batch, results, strict=True):
+            task.results.append(result)
+            if rows.stop < task.rows:
+                self._continue(task, seconds)
+            elif not task.is_over:
+                finished.append((task, self._finished(task)))
+        return finished
+
+    def _continue(self, task: Task[T, Result, Answer], seconds: float) -> None:
+        """Puts a large task back, before those that came later."""
+        with self._changed:
+            if not task.is_over:
+                self._pass(task, seconds)
+                self._large.appendleft(task)
+                self._changed.notify()
+
+    def _finished(self, task: Task[T, Result, Answer]) -> Answer | Exception:
+        try:
+            return self._finish(task.subject, task.results)
+        except Exception as error:
+            return error
+
+
+def _next_portion(task: Task[T, Result, Answer]) -> Portion[T, Result, Answer]:
+    begin = task.done
+    rows = task.rows - begin
+    if task.key is not None:
+        rows = min(rows, max(1, int(task.rows * task.pace.block_work / task.work)))
+    task.done = begin + rows
+    return Portion(task, slice(begin, task.done))
+
+
+def _deliver(
+    outcomes: Sequence[tuple[Task[T, Result, Answer], Answer | Exception]],
+) -> None:
+    """Answers tasks from a thread; their event loop wakes up once for all of them."""
+    if outcomes:
+        with suppress(RuntimeError):  # The event loop is closed at shutdown.
+            outcomes[0][0].answer.get_loop().call_soon_threadsafe(_answer, outcomes)
+
+
+def _answer(
+    outcomes: Sequence[tuple[Task[T, Result, Answer], Answer | Exception]],
+) -> None:
+    for task, outcome in outcomes:
+        if task.answer.done():
+            continue
+        if isinstance(outcome, Exception):
+            task.answer.set_exception(outcome)
+        else:
+            task.answer.set_result(outcome)
+
+
+def _expire(answer: "asyncio.Future[Answer]") -> None:
+    if not answer.done():
+        answer.set_exception(_deadline_passed())
+
+
+def _deadline_passed() -> DeadlineExceeded:
+    return DeadlineExceeded(
+        "The deadline of the request passed before its answer; allow more time "
+        "(`parameters.deadline_ms`), or retry when less work is waiting."
+    )

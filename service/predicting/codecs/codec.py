@@ -1,0 +1,52 @@
+"""What a wire format needs: a function that reads, and a function that writes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from service.predicting.answer import Answer
+from service.predicting.query import Query
+
+Body = bytes | bytearray
+
+
+class Written(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    media_type: str
+    headers: Mapping[str, str]
+
+
+# Reading more text holds the interpreter for too long.
+_LARGE_TEXT = 2**17
+
+
+def is_large_text(body: Body, options: Mapping[str, object]) -> bool:
+    """Whether reading a body of text takes the interpreter long."""
+    return len(body) > _LARGE_TEXT
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A wire format of predictions.
+
+    Attributes:
+        read: Reads a request from its body and from the options that stand in the URL
+            or in the headers, by name. Raises `InvalidRequest` if they are not valid.
+        write: Writes the response; see `response`.
+        is_large: Whether reading a body with its options holds the interpreter so long
+            that another process should do it.
+        writes_text: Whether numbers are written as text, of which the same holds.
+    """
+
+    read: Callable[[Body, Mapping[str, Any]], Query]
+    write: Callable[[Answer], Written]
+    is_large: Callable[[Body, Mapping[str, Any]], bool] = is_large_text
+    writes_text: bool = True
+
+
+def response(body: bytes, media_type: str, **headers: str) -> Written:
+    """Returns the response with a body; headers have `_` for `-`."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Written(body, media_type, named)

@@ -1,0 +1,176 @@
+"""Metrics of predictions and of loaded versions."""
+
+import collections
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import psutil
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.predicting.answer import VersionName
+from service.predicting.registry import ModelRegistry
+
+# In units of the target; two bounds per power of ten.
+_DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)])
+_SHARES = np.round(np.linspace(0.1, 1.0, 10), 1)
+_FAMILIARITIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
+_ENTROPIES = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0])
+
+_FIGURES = {
+    "tfbbb_predictive_standard_deviation": (
+        "Standard deviation of each prediction, in units of the target.",
+        _DEVIATIONS,
+    ),
+    "tfbbb_predictive_entropy": ("Entropy of each prediction, in nats.", _ENTROPIES),
+    "tfbbb_epistemic_share": (
+        "Share of the variance, or of the entropy, that more data would remove.",
+        _SHARES,
+    ),
+    "tfbbb_familiarity": (
+        "Percentile of each row among rows like the training rows; of such rows, 5 % "
+        "have .05 or less.",
+        _FAMILIARITIES,
+    ),
+}
+
+
+class UncertaintyMetrics:
+    """Histograms of the predictive uncertainty of each version, and of its rows.
+
+    Uncertainty grows when rows differ from the training rows, and familiarity tells
+    that they do.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._histograms = {
+            name: Histogram(
+                name,
+                description,
+                ["model", "version"],
+                buckets=bounds.tolist(),
+                registry=registry,
+            )
+            for name, (description, bounds) in _FIGURES.items()
+        }
+
+    def observe(
+        self, version: VersionName, blocks: Sequence[Mapping[str, np.ndarray]]
+    ) -> None:
+        """Counts the rows of some blocks, if they contain their uncertainty."""
+
+        def joined(name: str) -> np.ndarray:
+            return np.concatenate([block[name].ravel() for block in blocks])
+
+        if "variance" in blocks[0]:
+            variance = joined("variance")
+            self._count("tfbbb_predictive_standard_deviation", version, variance**0.5)
+            self._count_share(version, joined("epistemic"), variance)
+        elif "entropy" in blocks[0]:
+            entropy = joined("entropy")
+            self._count("tfbbb_predictive_entropy", version, entropy)
+            self._count_share(version, joined("mutual_information"), entropy)
+        if "familiarity" in blocks[0]:
+            self._count("tfbbb_familiarity", version, joined("familiarity"))
+
+    def _count_share(
+        self, version: VersionName, part: np.ndarray, whole: np.ndarray
+    ) -> None:
+        share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+        self._count("tfbbb_epistemic_share", version, share)
+
+    def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
+        bounds = _FIGURES[figure][1]
+        histogram = self._histograms[figure].labels(version.name, version.number)
+        # A number of single precision at a bound is not above it.
+        places = np.searchsorted(bounds.astype(values.dtype), values)
+        # `observe` would take a second for a million rows.
+        for place, count in enumerate(np.bincount(places).tolist()):
+            if count:
+                histogram._buckets[place].inc(count)
+        histogram._sum.inc(float(values.sum()))
+
+
+class ProcessMetrics:
+    """Figures of the API processes that are alive, and of what waits for them.
+
+    Attributes:
+        waiting: The predictions that have no answer yet.
+        refused: Those that were refused because too much waited.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._resident = Gauge(
+            "tfbbb_api_resident_memory_bytes",
+            "Resident memory of each API process.",
+            registry=registry,
+            multiprocess_mode="liveall",
+        )
+        self._computed = Gauge(
+            "tfbbb_api_cpu_seconds",
+            "Processor time of each API process.",
+            registry=registry,
+            multiprocess_mode="liveall",
+        )
+        started = Gauge(
+            "tfbbb_api_start_time_seconds",
+            "When the API process was started that was started last.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
+        started.set(time.time())
+        self.waiting = Gauge(
+            "tfbbb_waiting_predictions",
+            "Predictions that have no answer yet.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self.refused = Counter(
+            "tfbbb_refused_predictions",
+            "Predictions refused because too much was waiting.",
+            registry=registry,
+        )
+
+    def observe(self) -> None:
+        """Measures memory and processor time."""
+        self._resident.set(psutil.Process().memory_info().rss)
+        self._computed.set(time.process_time())
+
+
+class LoadedMetrics(Collector):
+    """Metrics of the models and of the states of their versions."""
+
+    def __init__(self, registry: ModelRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterable[Metric]:
+        """Counts versions by model and state, and tells which models are judged bad."""
+        family = GaugeMetricFamily(
+            "tfbbb_model_versions",
+            "Versions of each model by state; AVAILABLE ones are loaded.",
+            labels=["model", "state"],
+        )
+        judged = GaugeMetricFamily(
+            "tfbbb_model_verdict",
+            "1 for each model whose version `latest` has a verdict, such as `learned "
+            "nothing`.",
+            labels=["model", "verdict"],
+        )
+        waiting = GaugeMetricFamily(
+            "tfbbb_model_versions_waiting",
+            "Newer versions that wait for somebody to make them `latest`.",
+            labels=["model"],
+        )
+        for name, versions in self._registry.catalog().items():
+            for state, count in collections.Counter(v.state for v in versions).items():
+                family.add_metric([name, state], count)
+            latest = self._registry.latest(name)
+            if latest is None:
+                continue
+            newer = [x for x in versions if x.number > latest.number]
+            waiting.add_metric([name], sum(not x.becomes_latest for x in newer))
+            if (found := latest.verdict) is not None:
+                judged.add_metric([name, found], 1)
+        yield from (family, judged, waiting)

@@ -1,0 +1,377 @@
+"""The models of an API process: loads them, predicts with them, describes them."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
+
+import orjson
+from prometheus_client import CollectorRegistry
+
+from service.predicting import loaded_model
+from service.predicting.answer import (
+    Arrays,
+    Block,
+    Request,
+    VersionName,
+    compute,
+    finish,
+    prepare,
+)
+from service.predicting.batcher import Batcher, Portion, Task
+from service.predicting.child_process import ChildProcess
+from service.predicting.codecs import CODECS
+from service.predicting.codecs.codec import Body, Written
+from service.predicting.descriptions import model_status, model_summary
+from service.predicting.feedback import score_feedback
+from service.predicting.loaded_model import LoadedModel
+from service.predicting.metrics import ProcessMetrics, UncertaintyMetrics
+from service.predicting.registry import ModelRegistry
+from service.predicting.version import ServedVersion
+from service.shared.errors import InvalidRequest, Overloaded, Unavailable
+from service.shared.model_messages import (
+    DescribedVersion,
+    Metadata,
+    ModelList,
+    ModelStatus,
+    ScoredRows,
+)
+from service.shared.refreshes import Refreshes
+from service.shared.settings import Settings
+from tfbbb.export.inputs import Tensors
+from tfbbb.export.manifest import InputError, Manifest
+
+T = TypeVar("T")
+
+# Threads that wait for models that are loaded, and for large bodies.
+_WAITING_THREADS = 8
+# Answers with more numbers are worth the way to another process.
+_LARGE_ANSWER = 2**14
+# Small predictions go first where both want a core.
+_NICENESS = 5
+_SECONDS_BETWEEN_LOOKS = 0.05
+
+
+class Prediction(NamedTuple):
+    """A request with the model that answers it, which may be unloaded meanwhile."""
+
+    model: LoadedModel
+    request: Request
+    codec: str
+
+
+class Predicted(NamedTuple):
+    """An answer, and the request as it was understood."""
+
+    answer: Written
+    request: Request
+
+
+class Models:
+    """The models of this process.
+
+    Small requests are read on the event loop. Large bodies, which would hold the
+    interpreter, are read and written by a child process.
+    """
+
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        settings: Settings,
+        metrics: CollectorRegistry,
+        refreshes: Refreshes,
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._uncertainty = UncertaintyMetrics(metrics)
+        self._metrics = ProcessMetrics(metrics)
+        self._refreshes = refreshes
+        self._stopping = threading.Event()
+        self._threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
+        self._reader = ChildProcess("The process that reads large bodies", _NICENESS)
+        self._batcher: Batcher[Prediction, Arrays, Written | Sequence[Arrays]] = (
+            Batcher(self._compute, _finish, settings)
+        )
+
+    def start(self) -> None:
+        """Begins to compute, and to follow the models directory."""
+        self._batcher.start()
+        threading.Thread(target=self._watch, name="registry", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the child processes, and stops following the directory."""
+        self._stopping.set()
+        self._reader.close()
+        loaded_model.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def refusal(self) -> Overloaded | None:
+        """Returns why a prediction would not be admitted now; None if it would."""
+        refusal = self._batcher.refusal()
+        if refusal is not None:
+            self._metrics.refused.inc()
+        return refusal
+
+    @contextlib.contextmanager
+    def admitted(self, size: int) -> Iterator[None]:
+        """Counts a request with the bytes of its body until the block ends.
+
+        Raises `Overloaded` if it could not be answered in time.
+        """
+        self._metrics.waiting.inc()
+        try:
+            with self._batcher.admitted(size):
+                yield
+        except Overloaded:
+            self._metrics.refused.inc()
+            raise
+        finally:
+            self._metrics.waiting.dec()
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a model, as far as this process knows."""
+        return self._registry.knows(name)
+
+    async def predict(
+        self,
+        name: str,
+        version: int | None,
+        body: Body,
+        arrived: float,
+        *,
+        reads: str = "json",
+        writes: str = "json",
+        options: Mapping[str, object] = MappingProxyType({}),
+    ) -> Predicted:
+        """Predicts with a version of a model; if cancelled, frees the work."""
+        with _input_errors():
+            return await self._predict(
+                name, version, body, arrived, reads, writes, options
+            )
+
+    async def _predict(
+        self,
+        name: str,
+        version: int | None,
+        body: Body,
+        arrived: float,
+        reads: str,
+        writes: str,
+        options: Mapping[str, object],
+    ) -> Predicted:
+        loaded = self._registry.loaded(name, version)
+        is_large = CODECS[reads].is_large(body, options)
+        if loaded is None or is_large:
+            served, request = await self._in_thread(
+                self._read_slowly, name, version, body, reads, options, is_large
+            )
+        else:
+            served = loaded
+            request = _read(body, reads, options, *self._understood(served))
+        milliseconds = request.query.parameters.deadline_ms
+        prediction = Prediction(served.load(), request, writes)
+        key = request.batch_key
+        found = await self._batcher.answer(
+            Task(
+                subject=prediction,
+                key=None if key is None else (prediction.model, key),
+                rows=request.num_rows,
+                work=request.work,
+                deadline=arrived + (milliseconds or self._settings.deadline_ms) / 1e3,
+                pace=served.pace(request.signatures),
+            )
+        )
+        if isinstance(found, Written):
+            return Predicted(found, request)
+        small = replace(request, inputs=Tensors(), targets=None)
+        answer = await self._in_thread(self._reader.run, _write, small, found, writes)
+        return Predicted(answer, request)
+
+    async def score(self, name: str, version: int | None, body: Body) -> ScoredRows:
+        """Scores the rows of feedback by a version."""
+        with _input_errors():
+            return await self._in_thread(self._score, name, version, body)
+
+    async def models(self) -> ModelList:
+        """Returns every model with the states of its versions."""
+        return await self._in_thread(self._list)
+
+    async def model(self, name: str) -> ModelStatus:
+        """Returns the states of all versions of a model."""
+
+        def find() -> ModelStatus:
+            self._registry.scan()
+            return self._status(name, self._registry.versions(name))
+
+        return await self._in_thread(find)
+
+    async def version(self, name: str, version: int | None) -> ModelStatus:
+        """Returns the state of one version, by default `latest`."""
+
+        def find() -> ModelStatus:
+            chosen = self._registry.version(name, version)
+            with contextlib.suppress(Unavailable):
+                chosen.adopt()  # If that fails now, the next refresh retries.
+            return self._status(name, [chosen])
+
+        return await self._in_thread(find)
+
+    async def metadata(self, name: str, version: int | None) -> bytes:
+        """Returns signatures and manifest of a version, a `Metadata` as JSON."""
+
+        def find() -> bytes:
+            chosen = self._registry.version(name, version)
+            described = Metadata(
+                model_spec=DescribedVersion(
+                    name=chosen.name, signature_name="", version=str(chosen.number)
+                ),
+                metadata={
+                    "signature_def": {"signature_def": chosen.signatures()},
+                    "manifest": asdict(chosen.load().manifest),
+                },
+            )
+            return orjson.dumps(described.model_dump(mode="json"))
+
+        return await self._in_thread(find)
+
+    async def load(self, name: str, version: int) -> str | None:
+        """Loads and tries a version; returns the reason if it cannot predict."""
+
+        def load() -> str | None:
+            chosen = self._registry.version(name, version)
+            try:
+                self._registry.load(chosen)
+            except Unavailable:
+                if not chosen.is_broken:
+                    raise
+                return str(chosen.problem)
+            return None
+
+        return await self._in_thread(load)
+
+    async def load_newest(self, name: str) -> None:
+        """Loads the newest version of a model, which becomes `latest` everywhere."""
+        self._registry.check_ready()
+        await self._in_thread(self._registry.load_newest, name)
+        await self._refreshes.wait_for_all()
+
+    async def rescan(self) -> None:
+        """Rescans the models directory, and drops deleted versions everywhere."""
+        await self._in_thread(self._registry.scan)
+        await self._refreshes.wait_for_all()
+
+    async def check_ready(self) -> None:
+        """Raises `Unavailable` until every model is loaded or known to be broken."""
+        await self._in_thread(self._registry.check_ready)
+
+    def _watch(self) -> None:
+        """Follows the models directory, also when another process wants it."""
+        while not self._stopping.is_set():
+            began = time.monotonic_ns()
+            self._registry.try_refresh(self._stopping)
+            self._metrics.observe()
+            self._refreshes.note(began)
+            due = time.monotonic() + self._settings.poll_seconds
+            while not self._refreshes.is_wanted and time.monotonic() < due:
+                if self._stopping.wait(_SECONDS_BETWEEN_LOOKS):
+                    return
+
+    async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, *args)
+
+    def _read_slowly(
+        self,
+        name: str,
+        number: int | None,
+        body: Body,
+        codec: str,
+        options: Mapping[str, object],
+        is_large: bool,
+    ) -> tuple[ServedVersion, Request]:
+        served = self._registry.version(name, number)
+        self._registry.load(served)
+        understood = self._understood(served)
+        if is_large:
+            arguments = bytes(body), codec, dict(options), *understood
+            return served, self._reader.run(_read, *arguments)
+        return served, _read(body, codec, options, *understood)
+
+    def _understood(
+        self, served: ServedVersion
+    ) -> tuple[VersionName, Manifest, Settings]:
+        name = VersionName(served.name, served.number)
+        return name, served.manifest or served.load().manifest, self._settings
+
+    def _compute(
+        self,
+        batch: Sequence[Portion[Prediction, Arrays, Written | Sequence[Arrays]]],
+    ) -> Sequence[Arrays]:
+        model, request, _ = batch[0].task.subject
+        blocks = [Block(task.subject.request, rows) for task, rows in batch]
+        found = model.run(compute, blocks)
+        self._uncertainty.observe(request.version, found)
+        return found
+
+    def _score(self, name: str, version: int | None, body: Body) -> ScoredRows:
+        served = self._registry.version(name, version)
+        self._registry.load(served)
+        request, scores = score_feedback(body, served, self._settings)
+        return ScoredRows(
+            version=request.version.number,
+            num_rows=request.num_rows,
+            scores={name: values.tolist() for name, values in scores.items()},
+        )
+
+    def _list(self) -> ModelList:
+        self._registry.scan()
+        return ModelList(
+            models=[
+                model_summary(name, versions, self._registry.latest(name))
+                for name, versions in self._registry.catalog().items()
+            ]
+        )
+
+    def _status(self, name: str, versions: Sequence[ServedVersion]) -> ModelStatus:
+        return model_status(name, versions, self._registry.latest(name))
+
+
+def _read(
+    body: Body,
+    codec: str,
+    options: Mapping[str, object],
+    version: VersionName,
+    manifest: Manifest,
+    settings: Settings,
+) -> Request:
+    """Reads a request."""
+    return prepare(version, manifest, CODECS[codec].read(body, options), settings)
+
+
+@contextlib.contextmanager
+def _input_errors() -> Iterator[None]:
+    """Reports inputs that do not fit a model as mistakes of the client."""
+    try:
+        yield
+    except InputError as error:
+        raise InvalidRequest(str(error), error.column) from None
+
+
+def _finish(
+    prediction: Prediction, blocks: Sequence[Arrays]
+) -> Written | Sequence[Arrays]:
+    """Writes an answer, unless that would hold the interpreter."""
+    _, request, codec = prediction
+    size = sum(array.size for arrays in blocks for array in arrays.values())
+    if size > _LARGE_ANSWER and CODECS[codec].writes_text:
+        return blocks
+    return _write(request, blocks, codec)
+
+
+def _write(request: Request, blocks: Sequence[Arrays], codec: str) -> Written:
+    return CODECS[codec].write(finish(request, blocks))

@@ -1,0 +1,227 @@
+"""One version of a model, on disk and in memory."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from service.predicting.adoption import Ledger
+from service.predicting.loaded_model import LoadedModel, load_model
+from service.predicting.pace import Pace
+from service.predicting.passing_faults import is_passing
+from service.shared.errors import Unavailable
+from service.shared.json_types import JsonObject
+from service.shared.model_messages import VersionState
+from tfbbb.export.manifest import Manifest
+from tfbbb.judging.verdict import verdict
+
+logger = logging.getLogger(__name__)
+
+# One load at a time: loads share the cores.
+_loading = threading.Lock()
+
+# The pause after a fault that may pass; each further one doubles it.
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+
+Fingerprint = tuple[tuple[str, int, int, int], ...]
+
+
+class ServedVersion:
+    """One version of a model: a SavedModel on disk, and in memory once loaded.
+
+    A version whose files are not those that were exported is broken until they change.
+    After a fault that may pass, such as too few descriptors, it is tried again.
+
+    Attributes:
+        problem: Why the version cannot be served, for now or until its files change.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        path: Path,
+        fingerprint: Fingerprint,
+        ledger: Ledger,
+    ) -> None:
+        self.name = name
+        self.number = number
+        self.path = path
+        self.fingerprint = fingerprint
+        self.state = VersionState.START
+        self.problem: Exception | None = None
+        self.manifest: Manifest | None = None
+        self.used_at = 0.0
+        self._model: LoadedModel | None = None
+        self._paces: dict[tuple[str, ...], Pace] = {}
+        self._ledger = ledger
+        self._in_ledger = False
+        self._pause = _FIRST_PAUSE
+        self._retry_at = 0.0
+        try:
+            self.manifest = Manifest.read(path)
+        except Exception as error:
+            self._note(error)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `load` returns at once."""
+        return self._model is not None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the version cannot be served until its files change."""
+        return self.state is VersionState.END
+
+    @property
+    def explanation(self) -> str:
+        """Why the version cannot be served, and when it is tried again.
+
+        Empty if it can be served.
+        """
+        problem = self.problem
+        if problem is None:
+            return ""
+        reason = str(problem) or type(problem).__name__
+        if self.is_broken:
+            return reason
+        seconds = math.ceil(max(0.0, self._retry_at - time.monotonic()))
+        return f"{reason}; it is tried again in {seconds} s"
+
+    @property
+    def verdict(self) -> str | None:
+        """The judgement in a few words, if the version was judged bad."""
+        lineage = (self.manifest and self.manifest.lineage) or {}
+        return verdict(lineage.get("judgement"))
+
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether the version may be `latest` beside others."""
+        return self.manifest is None or self.manifest.becomes_latest
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the files, about those of the memory that a loaded one takes."""
+        return sum(size for _, _, size, _ in self.fingerprint)
+
+    def pace(self, signatures: Sequence[str]) -> Pace:
+        """Returns how long predictions by some signatures take."""
+        kind = tuple(signatures)
+        if (pace := self._paces.get(kind)) is None:
+            measured = self._paces.get((), Pace())
+            pace = Pace(len(kind) * measured.fixed, measured.per_work)
+            self._paces[kind] = pace
+        return pace
+
+    def load(self) -> LoadedModel:
+        """Returns the model; the first call loads and checks it."""
+        self.used_at = time.monotonic()
+        if (model := self._model) is not None:
+            return model
+        with _loading:
+            if self._model is None and self._may_try:
+                self._load()
+            if self._model is None:
+                raise Unavailable(
+                    f"Version {self.number} of the model {self.name!r} cannot be "
+                    f"served: {self.explanation}"
+                )
+            return self._model
+
+    def unload(self) -> None:
+        """Frees the memory; running requests keep their model."""
+        with _loading:
+            if self._model is not None:
+                self._model.unload()
+                self._model = None
+                self.state = VersionState.START
+
+    def adopt(self) -> None:
+        """Records the version in the ledger, if its files are complete."""
+        if self._in_ledger or not self._may_try:
+            return
+        try:
+            self.manifest = self.manifest or Manifest.read(self.path)
+            self.manifest.verify(self.path)
+            self._record()
+        except Unavailable:
+            raise
+        except Exception as error:
+            problem: Exception | None = error
+        else:
+            problem = None
+        with _loading:
+            # Another thread may have loaded the version meanwhile.
+            if self._model is None:
+                self._note(problem)
+
+    def signatures(self) -> JsonObject:
+        """Returns the `SignatureDef` of each signature."""
+        self.load()
+        from tfbbb.export.reader import read_signatures
+
+        return read_signatures(self.path)
+
+    def _load(self) -> None:
+        self.state = VersionState.LOADING
+        try:
+            model = load_model(self.path)
+            self._record()
+            self._paces = {(): model.run(Pace.measure)}
+        except Unavailable:
+            self.state = VersionState.START
+            raise
+        except Exception as error:
+            self._note(error)
+        else:
+            self._note(None)
+            self.manifest = model.manifest
+            self._model = model
+            self.state = VersionState.AVAILABLE
+            logger.info(
+                "loaded version %d of the model %r, which is computed by %s",
+                self.number,
+                self.name,
+                model.manifest.engine,
+            )
+
+    def _record(self) -> None:
+        if not self._in_ledger:
+            self._ledger.record(self.name, self.number, self.path)
+            self._in_ledger = True
+
+    @property
+    def _may_try(self) -> bool:
+        """Whether the version is not broken, and no pause after a fault is left."""
+        return not self.is_broken and time.monotonic() >= self._retry_at
+
+    def _note(self, problem: Exception | None) -> None:
+        """Notes the outcome of a try: a fault, or None if there was none."""
+        self.problem = problem
+        if problem is None:
+            self._pause, self._retry_at = _FIRST_PAUSE, 0.0
+            return
+        if is_passing(problem):
+            self.state = VersionState.START
+            self._retry_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        else:
+            self.state = VersionState.END
+        logger.warning(
+            "version %d of the model %r cannot be served: %s",
+            self.number,
+            self.name,
+            self.explanation,
+        )
+
+
+def fingerprint(directory: Path) -> Fingerprint:
+    """Returns a fingerprint that changes when a file under the directory does."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    stats = [(path, path.stat()) for path in files]
+    return tuple(
+        (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
+    )

@@ -1,0 +1,297 @@
+"""The queue of predictions, without predictions: computing takes a fixed time."""
+
+import asyncio
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from service.predicting.batcher import Batcher, Portion, Task
+from service.predicting.pace import Pace
+from service.shared.errors import DeadlineExceeded, Overloaded
+from service.shared.settings import Settings
+
+Batches = Batcher[str, str, str]
+
+
+class Queue:
+    """A batcher whose answers name the rows that were computed."""
+
+    def __init__(
+        self, seconds: Callable[[float], float] = lambda work: 0.0, **settings: Any
+    ) -> None:
+        self.batches: list[list[str]] = []
+        self.threads: set[int] = set()
+        self.seconds = seconds
+        self.may_compute = threading.Event()
+        self.may_compute.set()
+        chosen = Settings(threads=1, **settings)
+        self.batcher: Batches = Batcher(self.compute, self.finish, chosen)
+        self.batcher.start()
+
+    def compute(self, batch: Sequence[Portion[str, str, str]]) -> Sequence[str]:
+        self.batches.append([portion.task.subject for portion in batch])
+        self.threads.add(threading.get_ident())
+        self.may_compute.wait(60)
+        if any(portion.task.subject.startswith("bad") for portion in batch):
+            raise ValueError("a bad row")
+        time.sleep(self.seconds(sum(portion.work for portion in batch)))
+        return [f"{rows.start}:{rows.stop}" for _, rows in batch]
+
+    def finish(self, subject: str, results: Sequence[str]) -> str:
+        return f"{subject}[{', '.join(results)}]"
+
+    def ask(
+        self, name: str, rows: int = 1, deadline: float = 30.0, **given: Any
+    ) -> "asyncio.Task[str]":
+        task: Task[str, str, str] = Task(
+            subject=name,
+            rows=rows,
+            deadline=time.monotonic() + deadline,
+            **{"key": "a model", "work": 100 * rows, "pace": Pace(0.01)} | given,
+        )
+        return asyncio.create_task(self.batcher.answer(task))
+
+    async def occupy(self) -> "asyncio.Task[str]":
+        """Lets the thread wait, so that what is asked then waits for it."""
+        self.may_compute.clear()
+        before = len(self.batches)
+        first = self.ask("first", key="first")
+        while len(self.batches) == before:
+            await asyncio.sleep(0.001)
+        return first
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, 60))
+
+
+def test_waiting_tasks_with_one_key_are_computed_together() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        keys = {"a": "x", "b": "y", "c": "x", "d": "x"}
+        asked = [queue.ask(name, key=key) for name, key in keys.items()]
+        await asyncio.sleep(0)
+        queue.may_compute.set()
+        found = await asyncio.gather(first, *asked)
+        assert found == ["first[0:1]", *(f"{name}[0:1]" for name in "abcd")]
+        assert queue.batches == [["first"], ["a", "c", "d"], ["b"]]
+
+    run(test())
+
+
+def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop() -> None:
+    async def test() -> None:
+        queue = Queue()
+        asked = [queue.ask(name, pace=Pace(0.001)) for name in "abc"]
+        found = await asyncio.gather(*asked)
+        assert found == ["a[0:1]", "b[0:1]", "c[0:1]"]
+        assert queue.batches == [["a", "b", "c"]]
+        assert queue.threads == {threading.get_ident()}
+
+    run(test())
+
+
+def test_tasks_without_a_key_are_computed_alone() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        asked = [queue.ask(name, key=None) for name in "ab"]
+        await asyncio.sleep(0)
+        queue.may_compute.set()
+        await asyncio.gather(first, *asked)
+        assert queue.batches == [["first"], ["a"], ["b"]]
+
+    run(test())
+
+
+def test_a_large_task_and_small_ones_take_turns() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        large = queue.ask("large", rows=100, key="l", pace=Pace(0.0, 1e-5), work=30_000)
+        small = [queue.ask(name, key=name) for name in ("a", "b")]
+        await asyncio.sleep(0)
+        queue.may_compute.set()
+        answer, *_ = await asyncio.gather(large, first, *small)
+        assert queue.batches[1:5] == [["large"], ["a"], ["large"], ["b"]]
+        ends = [tuple(map(int, part.split(":"))) for part in answer[6:-1].split(", ")]
+        assert ends[0][0] == 0
+        assert ends[-1][1] == 100
+        assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(ends))
+
+    run(test())
+
+
+def test_a_deadline_of_an_hour_does_not_starve_large_tasks() -> None:
+    async def test() -> None:
+        queue = Queue(seconds=lambda work: 0.002)
+        pace = Pace(0.0, 1e-5)
+        large = queue.ask("large", rows=100, key="l", pace=pace, work=50_000)
+        patient = queue.ask("patient", key="p", deadline=3600.0)
+
+        async def keep_asking() -> None:
+            for place in range(1000):
+                await queue.ask(f"{place}", key=place)
+
+        newcomers = asyncio.create_task(keep_asking())
+        await asyncio.gather(large, patient)
+        newcomers.cancel()
+        assert len(queue.batches) < 100
+
+    run(test())
+
+
+def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused() -> None:
+    async def test() -> None:
+        queue = Queue(seconds=lambda work: 0.1)
+        pace = Pace()
+        for _ in range(2):
+            rows = [queue.ask(f"{n}", pace=pace, deadline=2.0) for n in range(40)]
+            await asyncio.gather(*rows)
+        assert len(queue.batches) <= 6
+        assert pace.seconds(100) == pytest.approx(0.1, rel=0.2)
+
+    run(test())
+
+
+def test_a_failing_task_fails_alone() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        asked = [queue.ask(name) for name in ("good", "bad", "fine")]
+        await asyncio.sleep(0)
+        queue.may_compute.set()
+        good, bad, fine = await asyncio.gather(*asked, return_exceptions=True)
+        assert (good, fine) == ("good[0:1]", "fine[0:1]")
+        assert str(bad) == "a bad row"
+        await first
+
+    run(test())
+
+
+def test_the_deadline_is_kept_while_a_block_is_computed() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        begin = time.monotonic()
+        with pytest.raises(DeadlineExceeded, match="passed"):
+            await queue.ask("late", deadline=0.1)
+        assert time.monotonic() - begin < 0.3
+        queue.may_compute.set()
+        await first
+        assert queue.batches == [["first"]]
+        with pytest.raises(DeadlineExceeded, match="passed"):
+            await queue.ask("later", deadline=0.0)
+
+    run(test())
+
+
+def test_a_deadline_that_cannot_be_met_is_refused_at_once() -> None:
+    async def test() -> None:
+        queue = Queue()
+        # What comes first is tried, however long it seems to take.
+        first = queue.ask("first", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
+        await asyncio.sleep(0)
+        queue.may_compute.clear()
+        with pytest.raises(DeadlineExceeded, match="its deadline is in 300 ms") as no:
+            await queue.ask("second", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
+        assert no.value.headers == {"Retry-After": "1"}
+        queue.may_compute.set()
+        await first
+
+    run(test())
+
+
+def test_more_waiting_work_than_the_limit_is_refused_before_its_body() -> None:
+    async def test() -> None:
+        queue = Queue(max_queue_seconds=1.0)
+        first = await queue.occupy()
+        pace = Pace(0.45, 1e-9)
+        asked = [queue.ask(f"{n}", key=n, pace=pace) for n in range(3)]
+        await asyncio.sleep(0)
+        with (
+            pytest.raises(Overloaded, match=r"would wait 1\.4 s"),
+            queue.batcher.admitted(10),
+        ):
+            pass
+        queue.may_compute.set()
+        await asyncio.gather(first, *asked)
+        with queue.batcher.admitted(10):
+            pass
+
+    run(test())
+
+
+def test_more_waiting_requests_or_bytes_than_the_limits_are_refused() -> None:
+    batcher = Queue(max_waiting_requests=2, max_waiting_bytes=100).batcher
+    with (
+        batcher.admitted(200),  # Whatever its size, if no other waits.
+        pytest.raises(Overloaded, match="Bodies of 200 bytes are waiting"),
+        batcher.admitted(1),
+    ):
+        pass
+    with (
+        batcher.admitted(10),
+        batcher.admitted(10),
+        pytest.raises(Overloaded, match="2 predictions are waiting"),
+        batcher.admitted(10),
+    ):
+        pass
+    with batcher.admitted(10):
+        pass
+
+
+def test_requests_beyond_the_pace_of_the_event_loop_are_refused() -> None:
+    async def test() -> None:
+        queue = Queue(seconds=lambda work: 0.8)
+        with contextlib.ExitStack() as admitted:
+            for _ in range(16):
+                admitted.enter_context(queue.batcher.admitted(10))
+            assert queue.batcher.refusal() is None
+            # It seemed to take a millisecond, and takes 0.8 s for sixteen of them.
+            for name in "abc":
+                await queue.ask(name, pace=Pace(0.001))
+            refusal = queue.batcher.refusal()
+            assert refusal is not None
+            assert "The service is overloaded: 16 predictions" in str(refusal)
+        assert queue.batcher.refusal() is None
+
+    run(test())
+
+
+def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it() -> None:
+    async def test() -> None:
+        queue = Queue()
+        first = await queue.occupy()
+        given_up = queue.ask("given up", pace=Pace(10.0))
+        await asyncio.sleep(0.01)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        other = queue.ask("other")
+        await asyncio.sleep(0)
+        queue.may_compute.set()
+        await asyncio.gather(first, other)
+        assert queue.batches == [["first"], ["other"]]
+
+    run(test())
+
+
+def test_pace_follows_the_load_of_the_machine() -> None:
+    pace = Pace()
+    for work, seconds in ((100, 0.0021), (1100, 0.0031)):
+        pace.observe(work, seconds)
+    assert pace.seconds(100) == pytest.approx(0.0021, rel=1e-3)
+    assert pace.per_work == pytest.approx(1e-6, rel=1e-3)
+    for _ in range(400):
+        for work, seconds in ((100, 0.0042), (1100, 0.0062)):
+            pace.observe(work, seconds)
+    assert pace.seconds(1100) == pytest.approx(0.0062, rel=1e-2)
+    # A block lasts a tenth of a second, or twice the fixed cost of a batch.
+    assert pace.block_work == pytest.approx(48_000, rel=0.05)
+    assert Pace(0.2, 1e-6).block_work == pytest.approx(200_000)

@@ -1,0 +1,47 @@
+"""Models that NumPy cannot compute, which a child process computes."""
+
+import os
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.predicting import loaded_model
+from service.predicting.loaded_model import load_model
+from service.shared.errors import Unavailable
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
+
+ROWS = [[1.0, 2.0, 3.0]]
+
+
+def predict(model: Any) -> Any:
+    return model.predict(ROWS, 20, 0)["mean"]
+
+
+def process(model: Any) -> int:
+    return os.getpid()
+
+
+def test_a_child_process_computes_with_tensorflow_and_is_started_anew(
+    real_models: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copytree(real_models / "diabetes" / "2", tmp_path / "2"))
+    here = load_model(path)
+    needing = NumpyInfo(missing="NumPy lacks an operation.")
+    manifest = replace(Manifest.read(path), numpy=needing)
+    (path / MANIFEST_PATH).write_text(manifest.to_json())
+    there = load_model(path)
+    assert here.run(process) == os.getpid()
+    child = there.run(process)
+    assert child != os.getpid()
+    np.testing.assert_allclose(there.run(predict), here.run(predict), rtol=1e-4)
+    os.kill(child, signal.SIGKILL)
+    with pytest.raises(Unavailable, match="with TensorFlow ended during the request"):
+        there.run(predict)
+    np.testing.assert_allclose(there.run(predict), here.run(predict), rtol=1e-4)
+    assert there.run(process) != child
+    loaded_model.close()

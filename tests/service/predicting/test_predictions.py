@@ -1,0 +1,139 @@
+"""Predictions of one model, asked at the same time."""
+
+import asyncio
+import gc
+import math
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import orjson
+import pytest
+from prometheus_client import CollectorRegistry
+
+import tfbbb
+from service.predicting.adoption import Ledger
+from service.predicting.loaded_model import load_model
+from service.predicting.models import Models
+from service.predicting.registry import ModelRegistry
+from service.shared.database import Base, Database
+from service.shared.errors import ServiceError
+from service.shared.prediction_parameters import Parameters
+from service.shared.refreshes import Refreshes
+from service.shared.settings import Settings
+from tests.service.stores import directory_store
+
+# Each option of a request, once or more; the model is a regression of three features.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "seed": {"parameters": {"seed": 7}},
+    "draws": {"parameters": {"num_samples": 20}},
+    "quantile": {"parameters": {"quantiles": [0.1]}},
+    "another quantile": {"parameters": {"quantiles": [0.9]}},
+    "interval": {"parameters": {"intervals": [0.9]}},
+    "set": {"parameters": {"prediction_sets": [0.9]}},
+    "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
+    "targets": {"targets": [0.5, 1.5]},
+    "signature": {"signature_name": "quantiles", "parameters": {"quantiles": [0.1]}},
+    # Half the standard error that a few tens of draws leave.
+    "precision": {"parameters": {"max_standard_error": 8e-6}},
+    "relative precision": {
+        "parameters": {"max_standard_error": 8e-6, "relative_error": True}
+    },
+    "method": {"parameters": {"method": "weight"}},
+    "method of the export": {"parameters": {"method": "auto"}},
+    "deadline": {"parameters": {"deadline_ms": 1e6}},
+}
+# Rows of two requests: no two are alike.
+ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
+DRAWS = 50
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
+    path: Path = tmp_path_factory.mktemp("predictions")
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(4, activation="tanh")(inputs)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.export_predictive(path / "models" / "curve" / "1", num_samples=DRAWS)
+    (path / "tfbbb.sqlite3").touch()
+    database = Database(f"sqlite:///{path}/tfbbb.sqlite3")
+    Base.metadata.create_all(database.engine)
+    store = directory_store(path / "models")
+    registry = ModelRegistry(store, Ledger(database, store))
+    registry.refresh()
+    models = Models(registry, Settings(), CollectorRegistry(), Refreshes())
+    models.start()
+    yield models
+    models.close()
+    database.close()
+
+
+def answers(models: Models, *asked: tuple[Any, dict[str, Any]]) -> list[Any]:
+    """Asks for rows at the same time; an error is answered by its text."""
+
+    async def answer(rows: Any, body: dict[str, Any]) -> Any:
+        content = orjson.dumps({"instances": rows, **body})
+        try:
+            predicted = await models.predict("curve", None, content, time.monotonic())
+        except ServiceError as error:
+            return str(error)
+        return orjson.loads(predicted.answer.body)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(answer(*one) for one in asked))
+
+    return asyncio.run(all_of_them())
+
+
+def assert_alike(ours: Any, theirs: Any, what: str) -> None:
+    """Asserts that answers are equal, but for the rounding of another batch size."""
+    if isinstance(theirs, dict):
+        assert isinstance(ours, dict), what
+        assert list(ours) == list(theirs), what
+        for name in theirs:
+            assert_alike(ours[name], theirs[name], f"{what}: {name}")
+    elif isinstance(theirs, list):
+        assert isinstance(ours, list), what
+        assert len(ours) == len(theirs), what
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other, what)
+    elif isinstance(theirs, float):
+        assert math.isclose(ours, theirs, rel_tol=1e-4, abs_tol=1e-6), what
+    else:
+        assert ours == theirs, what
+
+
+def test_the_options_are_those_of_a_request() -> None:
+    named = {name for one in OPTIONS.values() for name in one.get("parameters", {})}
+    assert named == set(Parameters.model_fields)
+
+
+def test_requests_at_the_same_time_are_answered_as_alone(models: Models) -> None:
+    asked = [(rows, body) for body in OPTIONS.values() for rows in (ROWS[:2], ROWS[2:])]
+    alone = [answers(models, one)[0] for one in asked]
+    of_option = dict(zip(OPTIONS, alone[::2], strict=True))
+    for name in ("precision", "relative precision"):
+        assert of_option[name]["num_samples"] > DRAWS
+    for one, found, answer in zip(asked, answers(models, *asked), alone, strict=True):
+        assert_alike(found, answer, str(one))
+
+
+def test_a_version_that_has_predicted_is_freed_with_its_last_request(
+    models: Models,
+) -> None:
+    version = models._registry.version("curve")
+    kept, version._model = version._model, load_model(version.path)
+    held = weakref.ref(version._model)
+    gc.disable()
+    try:
+        answers(models, (ROWS[:2], {}), (ROWS[2:], OPTIONS["interval"]))
+        version._model = kept
+        assert held() is None
+    finally:
+        gc.enable()

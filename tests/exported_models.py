@@ -33,7 +33,7 @@ _SOURCES = (__file__, exported_manifests.__file__)
 
 
 def _exported_once(write: Callable[..., Path]) -> Callable[..., Path]:
-    """Lets a function copy what it wrote before with the same arguments."""
+    """Returns a function that writes once for each set of arguments, then copies."""
 
     @functools.wraps(write)
     def copied(directory: Path, **arguments: Any) -> Path:

@@ -25,7 +25,7 @@ def leave_half_of_the_cores() -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """Ends the process at once: TensorFlow's clean-up takes up to half a minute."""
+    """Ends the process without TensorFlow's clean-up, which takes up to 30 s."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)

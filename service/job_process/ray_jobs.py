@@ -1,8 +1,8 @@
 """Runs queued jobs on a Ray cluster: each attempt is one Ray job, `tfbbb worker --job`.
 
 A Ray job leases its job when Ray has room for it; from then on it is a worker like any
-other, which renews its lease. Nothing is kept here: the submission id of a Ray job is
-that of the attempt, so that each attempt is submitted once, whoever submits it.
+other, which renews its lease. The submission id of a Ray job names the job and the
+attempt. Ray refuses a second submission of one id, so each attempt runs once.
 """
 
 import errno

@@ -18,7 +18,7 @@ from service.shared.temporary import temporary_directory
 _API = "service.api.worker"
 _TRAINING = ("tfbbb", "worker")
 
-# An API process finishes its requests for thirty of them, and a worker saves its job.
+# An API process has 30 s to finish its requests, and a worker saves its job.
 _SECONDS_TO_STOP = 35.0
 
 

@@ -45,12 +45,6 @@ class SupervisedProcess:
         alive = process is not None and process.poll() is None
         return process.pid if process is not None and alive else None
 
-    def kill(self, pid: int | None) -> None:
-        """Kills the process, unless its id is not `pid` any more; it is restarted."""
-        process = self._process
-        if process is not None and process.pid == pid:
-            process.kill()
-
     def stop(self, seconds: float) -> None:
         """Asks the process to end, and kills it after a number of seconds."""
         with self._changing:

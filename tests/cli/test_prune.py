@@ -17,4 +17,4 @@ def test_prune_lists_and_removes_what_is_not_kept(tfbbb, tmp_path):
     assert log.exists()
     (removed,) = json.loads(tfbbb("prune", "--json").stdout)
     assert (removed["subject"], log.exists()) == ("a" * 24, False)
-    assert tfbbb("prune").stderr == "The settings keep everything that there is.\n"
+    assert tfbbb("prune").stderr == "There is nothing to remove.\n"

@@ -48,5 +48,5 @@ def prune(
                 "subject": lambda item: item["subject"],
             },
             as_json=as_json,
-            if_none="The settings keep everything that there is.",
+            if_none="There is nothing to remove.",
         )

@@ -1,4 +1,4 @@
-"""The loop over the rows of a table to predict, whoever predicts them."""
+"""Predicts the rows of a table, some at a time."""
 
 from collections.abc import Callable, Iterable, Iterator
 

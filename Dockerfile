@@ -57,7 +57,7 @@ RUN pip install --no-compile --no-deps --prefix /opt/package ./deploy/predict \
         --invalidation-mode unchecked-hash /opt/package/lib \
     && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.cli, tfbbb.client, \
         tfbbb.export.reader, tfbbb.judging.evaluation, tfbbb.judging.explain, \
-        service.app, service.inspection_process.inspect, service.api.worker, s3fs'
+        service.app, service.sandbox.predict, service.api.worker, s3fs'
 
 # What both images have.
 FROM ${BASE_IMAGE} AS runtime

@@ -4,7 +4,7 @@
 - `api` is a process that answers: it speaks HTTP.
 - `predicting` is the models of such a process: loads them, computes predictions.
 - `job_process` runs training jobs: `tfbbb worker`.
-- `inspection_process` reads one uploaded table, for the API.
+- `sandbox` does one task on an uploaded file, for the API, under limits.
 - `shared` is what several of these use. Processes import `shared`, but never each
   other: they communicate through the database, files, and the messages in `shared`.
 """

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 import tfbbb
 from service.api import audit, documentation, guide, page, retention
 from service.api.datasets import endpoints as datasets
-from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.feedback import endpoints as feedback
 from service.api.health import endpoints as health
@@ -47,6 +46,7 @@ from service.api.open_inference import health as open_inference_health
 from service.api.openapi import describe_portably
 from service.api.predictions import endpoints as predictions
 from service.api.preparation import prepare
+from service.api.sandbox import Sandbox
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.predicting.adoption import Ledger
@@ -211,6 +211,6 @@ def _create_state(
         queue=queue,
         stopping=stopping,
         datasets=DatasetStore(settings, database, queue.store),
-        inspector=Inspector(),
+        sandbox=Sandbox(),
         metrics=metrics,
     )

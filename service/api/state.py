@@ -6,12 +6,12 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics.registries import Registries
 from service.api.models.latest_version import LatestVersionBarrier
+from service.api.sandbox import Sandbox
 from service.predicting.models import Models
 from service.shared.database import Database
 from service.shared.queue import Queue
@@ -33,7 +33,7 @@ class ServiceState:
         metrics: The metrics of the API.
         stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
-        inspector: Runs inspection processes.
+        sandbox: Runs functions on uploaded files.
     """
 
     settings: Settings
@@ -46,7 +46,7 @@ class ServiceState:
     metrics: Registries
     stopping: asyncio.Event
     datasets: DatasetStore
-    inspector: Inspector
+    sandbox: Sandbox
 
 
 async def _service_state(request: Request) -> ServiceState:

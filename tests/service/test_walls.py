@@ -18,10 +18,11 @@ MODULES = {
 # What the modules of a folder may import of `service`, beside their own folder.
 ALLOWED = {
     "service.api": {"service.predicting", "service.shared"},
-    "service.inspection_process": {"service.shared"},
     "service.job_process": {"service.shared"},
     "service.predicting": {"service.shared"},
     "service.parent": {"service.shared"},
+    # It answers by the functions of the models.
+    "service.sandbox": {"service.predicting", "service.shared"},
     "service.shared": set(),
     # The public entries.
     "service.app": {"service.api"},

@@ -34,7 +34,7 @@ from service.shared.errors import (
     UploadTimeout,
 )
 from service.shared.files import dataset_name
-from service.shared.inspection import InspectionTask, Limits, Preview
+from service.shared.sandbox import Limits, Preview, PreviewTask
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedRoute)
 
@@ -149,16 +149,16 @@ async def get_preview(
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
     name = dataset_name(dataset.sha256, dataset.format)
-    task = InspectionTask(
+    task = PreviewTask(
         path=await asyncio.to_thread(state.queue.store.dataset, name),
         format=dataset.format,
         limits=Limits.from_settings(state.settings),
-        preview_rows=rows,
+        rows=rows,
         skip=skip,
         columns=[column["name"] for column in dataset.columns],
         text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],
     )
-    return await state.inspector.preview(task)
+    return await state.sandbox.preview(task)
 
 
 @router.delete(

@@ -16,7 +16,7 @@ from service.shared.database import Database, DatabaseFileError
 from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
 from service.shared.files import dataset_name
-from service.shared.inspection import Inspection
+from service.shared.sandbox import Inspection
 from service.shared.settings import Settings
 from service.shared.store import Store
 from tfbbb.tables.format import FORMATS, Format

@@ -13,7 +13,7 @@ from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
-from service.shared.inspection import Limits
+from service.shared.sandbox import Limits, Task
 from tfbbb.tables.format import Format
 
 _BLOCK_BYTES = 2**20
@@ -37,7 +37,8 @@ async def upload(
             return dataset, False
         if inspection is None:
             limits = Limits.from_settings(state.settings)
-            inspection = await state.inspector.inspect(file.path, format, limits)
+            task = Task(path=file.path, format=format, limits=limits)
+            inspection = await state.sandbox.inspect(task)
         return await asyncio.to_thread(
             state.datasets.add, caller, shown, file, format, inspection
         )

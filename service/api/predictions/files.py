@@ -1,8 +1,8 @@
 """`:predict-file`: predicts a file of any format, and answers with one of the same."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import quote
@@ -12,7 +12,6 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.api.datasets.file_reader import FileReader
 from service.api.datasets.formats import MEDIA_TYPES
 from service.api.datasets.upload_file import UploadFile
 from service.api.datasets.uploading import ReceivedFile, receive_file
@@ -20,29 +19,14 @@ from service.api.http.disconnect import unless_disconnected
 from service.api.http.media_types import check_not_encoded, choose_media_type
 from service.api.predictions.schemas import REFUSED_OF_FILES
 from service.api.state import ServiceState
-from service.shared.errors import (
-    InvalidRequest,
-    Overloaded,
-    RequestTooLarge,
-    ServiceError,
-    Unavailable,
-)
-from service.shared.file_rows import FileTask
-from service.shared.frames import Frame
-from service.shared.inspection import Limits
+from service.shared.errors import InvalidRequest, ServiceError, Unavailable
 from service.shared.json_types import JsonObject
-from service.shared.model_messages import Description
 from service.shared.prediction_formats import PROGRESS
-from tfbbb.tables.column_faults import ColumnFaults
+from service.shared.sandbox import Limits, PredictTask
 from tfbbb.tables.format import SUFFIXES, Format
 
 _FILE = "application/octet-stream"
-_LEVEL = "0.9"
-_PATIENCE_SECONDS = 60.0
 _CHUNK_BYTES = 2**20
-
-# Asks a model about a block of rows.
-Ask = Callable[[bytes | bytearray], Awaitable[bytes | bytearray]]
 
 
 async def predict_file(
@@ -54,14 +38,14 @@ async def predict_file(
     options = dict(request.query_params)
     for refused in options.keys() & {*REFUSED_OF_FILES}:
         raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
-    version, description = await _find_description(state, name, asked)
+    version = await _find_version(state, name, asked)
     received = await receive_file(state, request)
     try:
         output = await asyncio.to_thread(state.datasets.begin)
     except BaseException:
         received.file.close()
         raise
-    work = _Work(state, name, version, description, received, output)
+    work = _Work(state, name, version, received, output)
     events = work.events(options)
     try:
         # Most mistakes show in the first rows, and get a status of their own.
@@ -87,48 +71,13 @@ async def predict_file(
     )
 
 
-async def _find_description(
-    state: ServiceState, name: str, version: int | None
-) -> tuple[int, Description]:
-    """Returns the number of a version, by default `latest`, and its description."""
+async def _find_version(state: ServiceState, name: str, version: int | None) -> int:
+    """Returns the number of a version that can be used, by default `latest`."""
     status = await state.models.version(name, version)
     if status.description is None:
         reasons = [one.status.error_message for one in status.model_version_status]
         raise Unavailable(" ".join(filter(None, reasons)) or "The model is not usable.")
-    return int(status.description.version), status.description
-
-
-def _text_columns(description: Description) -> list[str]:
-    """Returns the features that a file is to read as texts, as in training."""
-    return [
-        feature.name
-        for feature in description.features
-        if feature.kind == "categorical" or feature.notation
-    ]
-
-
-async def _ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
-    """Asks a model about a block; waits while the service is busy."""
-    first, last = block.header["first"] + 1, block.header["rows"]
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            return await reader.ask(Frame({}, await ask(block.body)))
-        except RequestTooLarge:
-            if first == last:
-                raise
-            return await reader.ask(Frame({"smaller": True}))
-        except Overloaded as error:
-            pause = float(error.headers.get("Retry-After", 1))
-            if time.monotonic() + pause > deadline:
-                raise
-            await asyncio.sleep(pause)
-        except InvalidRequest as error:
-            if first == 1:
-                raise
-            # The message counts the rows of the block.
-            message = f"Counted from row {first}: {error}"
-            raise InvalidRequest(message, error.field) from None
+    return int(status.description.version)
 
 
 @dataclass
@@ -138,7 +87,6 @@ class _Work:
     state: ServiceState
     model: str
     version: int
-    description: Description
     received: ReceivedFile
     output: UploadFile
 
@@ -166,46 +114,24 @@ class _Work:
     def num_bytes(self) -> int:
         return self.output.path.stat().st_size
 
-    async def events(self, options: dict[str, str]) -> AsyncGenerator[JsonObject]:
+    async def events(self, parameters: dict[str, str]) -> AsyncGenerator[JsonObject]:
         """Predicts all rows; yields the progress, and at the end some of the rows."""
-        if self.description.classes is None and "intervals" not in options:
-            options = {"intervals": _LEVEL, **options}
-        task = FileTask(
+        store, settings = self.state.queue.store, self.state.settings
+        task = PredictTask(
             path=self.received.file.path,
             name=self.received.name,
             format=self.received.format,
-            limits=Limits.from_settings(self.state.settings),
-            features=[feature.name for feature in self.description.features],
-            text_columns=_text_columns(self.description),
+            limits=Limits.from_settings(settings),
+            version=await asyncio.to_thread(store.version, self.model, self.version),
+            parameters=parameters,
+            max_work=settings.max_work,
+            default_num_samples=settings.default_num_samples,
             output=self.output.path,
             written=self.written,
         )
-
-        faults: list[ColumnFaults] = []
-
-        async def ask(body: bytes | bytearray) -> bytes | bytearray:
-            with self.state.models.admitted(len(body)):
-                answer, understood = await self.state.models.predict(
-                    self.model,
-                    self.version,
-                    body,
-                    time.monotonic(),
-                    reads="file",
-                    writes="file",
-                    options=options,
-                )
-            faults.append(understood.faults)
-            return answer.body
-
-        async with self.state.inspector.rows(task) as reader:
-            block = await reader.ask()
-            while "done" not in block.header:
-                of = block.header["of"]
-                yield {"rows": block.header["first"], "of": of}
-                block = await _ask_patiently(reader, block, ask)
-        preview = orjson.loads(block.body)
-        preview["remarks"] += ColumnFaults.joined(faults).describe()
-        yield {"preview": preview}
+        async with aclosing(self.state.sandbox.lines("predict", task)) as lines:
+            async for line in lines:
+                yield line.get("progress") or {"preview": line["result"]}
 
     async def progress(
         self, first: JsonObject, events: AsyncIterator[JsonObject]

@@ -12,7 +12,6 @@ CODECS = {
     "json": Codec(json_rows.read, json_rows.write),
     "arrow": Codec(arrow.read, arrow.write, arrow.is_large, writes_text=False),
     "csv": Codec(csv.read, csv.write),
-    "file": Codec(arrow.read, arrow.write_table, arrow.is_large, writes_text=False),
     "open_inference": Codec(
         open_inference.read, open_inference.write, open_inference.is_large
     ),

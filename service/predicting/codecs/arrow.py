@@ -61,15 +61,7 @@ def write(answer: Answer) -> Written:
         **({} if classes is None else {"classes": json.dumps(classes)}),
         **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
     }
-    return _stream(pa.table(columns).replace_schema_metadata(metadata))
-
-
-def write_table(answer: Answer) -> Written:
-    """Writes one row per row, and one column per number, for a file."""
-    return _stream(answer.table())
-
-
-def _stream(table: pa.Table) -> Written:
+    table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from service.shared.settings import Settings
-from tests.service.inspecting import inspecting_here
+from tests.service.sandboxed import reading_here
 from tests.service.serving import AS_ADMIN, serving, wait_until_ready
 
 _CHECKS = (
@@ -88,7 +88,7 @@ def api(
     root = tmp_path_factory.mktemp("models")
     shutil.copytree(saved_models, root, dirs_exist_ok=True)
     settings = Settings(models=root, max_work=10_000, max_queued_jobs=50)
-    with inspecting_here(), serving(settings) as client:
+    with reading_here(), serving(settings) as client:
         wait_until_ready(client)
         yield client
 

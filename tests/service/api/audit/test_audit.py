@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.inspecting import inspecting_here
+from tests.service.sandboxed import reading_here
 from tests.service.serving import serving
 
 TABLE = b"area,price\n" + b"".join(b"%d,%d\n" % (n, 2 * n) for n in range(30))
@@ -15,7 +15,7 @@ TABLE = b"area,price\n" + b"".join(b"%d,%d\n" % (n, 2 * n) for n in range(30))
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     models: Path = tmp_path_factory.mktemp("models")
-    with inspecting_here(), serving(Settings(models=models)) as c:
+    with reading_here(), serving(Settings(models=models)) as c:
         yield c
 
 

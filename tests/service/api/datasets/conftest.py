@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.inspecting import inspecting_here
+from tests.service.sandboxed import reading_here
 from tests.service.serving import serving
 
 
@@ -36,15 +36,15 @@ def datasets(
 
 
 @pytest.fixture
-def inspection_process() -> None:
+def sandbox_process() -> None:
     """Lets processes read the tables of a test, under limits of memory and time."""
 
 
 @pytest.fixture(autouse=True)
 def inspections_here(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Reads tables in this process, unless a test asks for `inspection_process`."""
-    if "inspection_process" in request.fixturenames:
+    """Reads tables in this process, unless a test asks for `sandbox_process`."""
+    if "sandbox_process" in request.fixturenames:
         yield
     else:
-        with inspecting_here():
+        with reading_here():
             yield

@@ -22,7 +22,7 @@ def post(
     return client.post("/v1/datasets", content=content, headers=headers, params=options)
 
 
-@pytest.mark.usefixtures("inspection_process")
+@pytest.mark.usefixtures("sandbox_process")
 def test_uploaded_table_is_described_and_stored_under_its_hash(
     datasets: httpx.Client, data_dir: Path
 ) -> None:

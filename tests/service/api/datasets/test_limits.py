@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from service.api.datasets import inspector as inspection
+from service.api import sandbox
 from service.api.datasets import upload_file
 from service.shared.database import Database
 from service.shared.database.tables import Job
@@ -153,7 +153,7 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
     assert post(datasets, table).status_code == 201
 
 
-@pytest.mark.usefixtures("inspection_process")
+@pytest.mark.usefixtures("sandbox_process")
 def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
     line = b"1," + b"x" * 9_997 + b"\n"
 
@@ -177,7 +177,7 @@ def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
     assert most < 20_000_000
 
 
-@pytest.mark.usefixtures("inspection_process")
+@pytest.mark.usefixtures("sandbox_process")
 def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
     # Sixty thousand rows of a megabyte each.
     words = pa.DictionaryArray.from_arrays(
@@ -196,7 +196,7 @@ def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
         assert post(client, TABLE).status_code == 201
 
 
-@pytest.mark.usefixtures("inspection_process")
+@pytest.mark.usefixtures("sandbox_process")
 def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     compressor = zlib.compressobj(level=1, wbits=31)
 
@@ -216,4 +216,4 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_reader_of_tables_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TFBBB_ADMIN_KEY", "TFBBB_DATABASE_URL", "PGPASSWORD"):
         monkeypatch.setenv(name, "secret")
-    assert "secret" not in inspection._environment().values()
+    assert "secret" not in sandbox._environment().values()

@@ -2,16 +2,18 @@
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from service.inspection_process.cells import format_cell
-from service.shared.file_rows import FileTask, PredictedRows
+from service.sandbox.cells import format_cell
 from service.shared.json_types import JsonList
+from service.shared.sandbox import PredictedRows
 from tfbbb.tables.answer_digits import with_sensible_digits
 from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.format import Format
 from tfbbb.tables.plain_values import PlainTypes
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.spooled_table import SpooledTable
@@ -23,13 +25,13 @@ _SHOWN = 20
 class PredictedFile:
     """The rows of a file and their predictions, which wait in a file, too."""
 
-    def __init__(self, scan: TableScan, task: FileTask) -> None:
-        self._scan, self._task = scan, task
+    def __init__(self, scan: TableScan, output: Path, written: Format) -> None:
+        self._scan, self._output, self._written = scan, output, written
         self._has_warnings = False
         self._doubt = _Doubt()
 
     def __enter__(self) -> Self:
-        self._answers = SpooledTable(self._task.output.parent).__enter__()
+        self._answers = SpooledTable(self._output.parent).__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -39,13 +41,13 @@ class PredictedFile:
         """Adds the predictions of the next rows."""
         self._has_warnings |= answers["warnings"].null_count < len(answers)
         self._doubt.add(answers)
-        if self._task.written not in ("parquet", "arrow"):
+        if self._written not in ("parquet", "arrow"):
             answers = with_sensible_digits(answers)
         self._answers.append(answers)
 
     def write(self) -> PredictedRows:
         """Writes the file; returns some of its rows."""
-        task, answers = self._task, self._answers.rows()
+        answers = self._answers.rows()
         # Most files have no row with a warning.
         left_out = () if self._has_warnings else ("warnings",)
         predicted = [name for name in answers.names if name not in left_out]
@@ -65,13 +67,13 @@ class PredictedFile:
         batches = joined()
         first = next(batches)
         dialect = self._scan.dialect
-        with task.output.open("wb") as file:
+        with self._output.open("wb") as file:
             write_rows(
                 pa.RecordBatchReader.from_batches(
                     first.schema, itertools.chain([first], batches)
                 ),
                 file,
-                task.written,
+                self._written,
                 dialect if isinstance(dialect, Dialect) else None,
             )
         remarks = [] if dialect is None or dialect.is_plain else [dialect.describe()]

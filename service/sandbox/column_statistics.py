@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.inspection_process.histogram import Histogram, histogram_of
+from service.sandbox.histogram import Histogram, histogram_of
 from service.shared.json_types import JsonList, JsonObject
 from tfbbb.tables.notations import Notation, infer_notation
 from tfbbb.tables.notations.missing_marks import are_missing

@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from service.inspection_process.column_statistics import ColumnStatistics
-from service.inspection_process.first_rows import FirstRows
+from service.sandbox.column_statistics import ColumnStatistics
+from service.sandbox.first_rows import FirstRows
 
 
 def statistics(*batches: pa.Array) -> ColumnStatistics:

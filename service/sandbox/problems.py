@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from service.inspection_process.column_statistics import ColumnStatistics
+from service.sandbox.column_statistics import ColumnStatistics
 from tfbbb.base.task import MAX_CATEGORIES, MIN_ROWS
 
 _MOSTLY = 0.9

@@ -4,10 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.inspection_process.predicted_file import PredictedFile
-from service.shared.file_rows import FileTask
-from service.shared.inspection import Limits
-from service.shared.settings import Settings
+from service.sandbox.predicted_file import PredictedFile
 from tfbbb.prediction.answer_table import answer_table
 from tfbbb.tables.scan import TableScan
 
@@ -15,15 +12,6 @@ from tfbbb.tables.scan import TableScan
 def test_classes_named_na_are_written(tmp_path: Path) -> None:
     given, output = tmp_path / "given.csv", tmp_path / "predicted.csv"
     given.write_text("id\na\nb\n")
-    task = FileTask(
-        path=given,
-        name=given.name,
-        format="csv",
-        limits=Limits.from_settings(Settings()),
-        features=["id"],
-        text_columns=["id"],
-        output=output,
-    )
     outputs = {
         "class": ["NA", "null"],
         "probabilities": [[0.9, 0.1], [0.2, 0.8]],
@@ -31,7 +19,7 @@ def test_classes_named_na_are_written(tmp_path: Path) -> None:
         "mutual_information": [0.1, 0.2],
     }
     table = answer_table(outputs, {}, ["NA", "null"], [[], []])
-    with PredictedFile(TableScan(given), task) as predicted:
+    with PredictedFile(TableScan(given), output, "csv") as predicted:
         predicted.add(table)
         predicted.write()
     assert output.read_text().splitlines() == [
@@ -44,19 +32,9 @@ def test_classes_named_na_are_written(tmp_path: Path) -> None:
 def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
     path, rows, blocks = tmp_path / "given.csv", 1000, 40
     path.write_text("id\n" + "a\n" * rows * blocks)
-    limits = Limits.from_settings(Settings())
-    task = FileTask(
-        path=path,
-        name=path.name,
-        format="csv",
-        limits=limits,
-        features=["id"],
-        text_columns=["id"],
-        output=tmp_path / "predicted.parquet",
-        written="parquet",
-    )
     before = pa.total_allocated_bytes()
-    with PredictedFile(TableScan(path), task) as predicted:
+    output = tmp_path / "predicted.parquet"
+    with PredictedFile(TableScan(path), output, "parquet") as predicted:
         for block in range(blocks):
             numbers = np.arange(block * rows, (block + 1) * rows, dtype=float)
             outputs = {"mean": numbers, "std": -numbers}
@@ -65,5 +43,5 @@ def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
         assert pa.total_allocated_bytes() - before < 2 * 16 * rows
         shown = predicted.write()
     assert [row[0] for row in shown.doubtful] == list(range(1, 21))
-    found = pa.parquet.read_table(tmp_path / "predicted.parquet")
+    found = pa.parquet.read_table(output)
     assert found["mean"].to_pylist() == list(range(rows * blocks))

@@ -1,1 +1,0 @@
-"""The inspection process, which reads one table that may be hostile."""

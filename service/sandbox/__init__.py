@@ -1,0 +1,1 @@
+"""The sandbox, which does one task on a file that may be hostile."""

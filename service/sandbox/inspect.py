@@ -1,0 +1,103 @@
+"""Finds columns, statistics and problems of a table, or some of its rows."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from service.sandbox.cells import format_cell
+from service.sandbox.column_statistics import ColumnStatistics
+from service.sandbox.first_rows import FirstRows
+from service.sandbox.limits import apply_limits
+from service.sandbox.problems import find_problems
+from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
+from tfbbb.tables import TableError
+from tfbbb.tables.plain_values import PlainTypes, typed_table
+from tfbbb.tables.scan import TableScan
+
+_SETTINGS = {
+    "columns": "TFBBB_MAX_UPLOAD_COLUMNS",
+    "rows": "TFBBB_MAX_UPLOAD_ROWS",
+    "decompressed_bytes": "TFBBB_MAX_DECOMPRESSED_BYTES",
+}
+_LONGEST_NAME = 256
+
+
+def inspect(task: Task) -> Inspection:
+    """Describes all columns of a table."""
+    apply_limits(task.limits)
+    scan = TableScan(task.path, format=task.format)
+    # Each column takes memory before its first value is read.
+    _check_at_most("columns", len(scan.header()), task.limits.columns)
+    types = scan.collect(lambda: _LimitedTypes(task.limits), _LimitedTypes.add)
+    kinds = types.first_rows.infer_kinds()
+    columns: list[ColumnStatistics] = []
+    for batch in map(types.convert, scan.batches()):
+        columns = columns or [ColumnStatistics(f.name, f.type) for f in batch.schema]
+        for column, values in zip(columns, batch.columns, strict=True):
+            column.add(values)
+    return Inspection(
+        num_rows=scan.num_rows,
+        columns=[column.figures() | kinds[column.name] for column in columns],
+        problems=find_problems(
+            columns,
+            scan.num_rows,
+            without_index=scan.without_index,
+            found=_describe_dialect(scan),
+        ),
+    )
+
+
+def preview(task: PreviewTask) -> Preview:
+    """Reads some rows of a table."""
+    apply_limits(task.limits)
+    scan = TableScan(task.path, format=task.format)
+    head = scan.head(task.rows, task.skip).select(task.columns)
+    head = typed_table(head, task.text_columns)
+    columns = [map(format_cell, column.to_pylist()) for column in head.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Preview(columns=head.column_names, rows=rows)
+
+
+class _LimitedTypes(PlainTypes):
+    """The types of the columns of a table, the first of its rows, and its limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self._limits = limits
+        self._num_rows = self._num_bytes = 0
+        self.first_rows = FirstRows()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._num_rows += batch.num_rows
+        self._num_bytes += batch.nbytes
+        _check_at_most("rows", self._num_rows, self._limits.rows)
+        most_bytes = self._limits.decompressed_bytes
+        _check_at_most("decompressed_bytes", self._num_bytes, most_bytes)
+        # JSON lines may have further keys after their beginning.
+        _check_at_most("columns", batch.num_columns, self._limits.columns)
+        _check_lengths(batch.schema.names)
+        self.first_rows.add(batch)
+        super().add(batch)
+
+
+def _check_at_most(what: str, received: int, most: int) -> None:
+    if received > most:
+        raise TableError(
+            f"The table may have at most {most} {what.replace('_', ' ')} "
+            f"({_SETTINGS[what]}). Received: {received} or more"
+        )
+
+
+def _check_lengths(names: Sequence[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        if len(name) > _LONGEST_NAME:
+            raise TableError(
+                f"The name of column {number} is too long: it may have at most "
+                f"{_LONGEST_NAME} characters. Received: {len(name)}"
+            )
+
+
+def _describe_dialect(scan: TableScan) -> str | None:
+    if scan.dialect is None or scan.dialect.is_plain:
+        return None
+    return f"The table is read as follows. {scan.dialect.describe()}"

@@ -1,0 +1,127 @@
+"""The tasks that the sandbox does for the API, and their results."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from service.shared.json_types import JsonList, JsonObject
+from service.shared.settings import Settings
+from tfbbb.tables.format import Format
+
+
+class Limits(BaseModel):
+    """Limits on reading a table.
+
+    Attributes:
+        rows: Most rows.
+        columns: Most columns.
+        decompressed_bytes: Most bytes of the values of all rows.
+        memory_bytes: Most address space of the sandbox.
+        seconds: Most processor time of the sandbox.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    rows: int
+    columns: int
+    decompressed_bytes: int
+    memory_bytes: int
+    seconds: float
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "Limits":
+        """Returns the limits of the settings."""
+        return cls(
+            rows=settings.max_upload_rows,
+            columns=settings.max_upload_columns,
+            decompressed_bytes=settings.max_decompressed_bytes,
+            memory_bytes=settings.inspection_memory_bytes,
+            seconds=settings.inspection_seconds,
+        )
+
+
+class Task(BaseModel):
+    """What to do with a file.
+
+    Attributes:
+        path: Path of the file.
+        name: Name of the file, for errors.
+        format: Format of the file.
+        limits: Limits on reading the file.
+    """
+
+    path: Path
+    name: str = "The table"
+    format: Format
+    limits: Limits
+
+
+class PreviewTask(Task):
+    """Reads some rows.
+
+    Attributes:
+        rows: Number of rows.
+        skip: Number of rows before them.
+        columns: The columns to return.
+        text_columns: The columns to read as text.
+    """
+
+    rows: int
+    skip: int
+    columns: list[str]
+    text_columns: list[str]
+
+
+class PredictTask(Task):
+    """Writes the rows with their predictions.
+
+    Attributes:
+        version: Directory of the version that predicts.
+        parameters: The parameters of the prediction.
+        max_work: Most work of rows that are predicted at once.
+        default_num_samples: Number of draws by default; None for that of the model.
+        output: Where to write.
+        written: Format of the output.
+    """
+
+    version: Path
+    parameters: dict[str, str]
+    max_work: int
+    default_num_samples: int | None
+    output: Path
+    written: Format
+
+
+class Inspection(BaseModel):
+    """The columns and problems of a table; see `database.tables.Dataset`."""
+
+    num_rows: int
+    columns: list[JsonObject]
+    problems: list[dict[str, str | None]]
+
+
+class Preview(BaseModel):
+    """Some rows of a table."""
+
+    columns: list[str]
+    rows: list[JsonList]
+
+
+class PredictedRows(BaseModel):
+    """Some rows of a predicted file, for people.
+
+    Attributes:
+        given: Names of the columns of the file.
+        predicted: Names of the columns of the predictions.
+        first: The first rows: their number, then the cells of both.
+        doubtful: The rows that deserve the least trust, in the same form.
+        doubtful_by: What makes them doubtful, in words.
+        remarks: Sentences about how the file was read.
+    """
+
+    given: list[str]
+    predicted: list[str]
+    first: list[JsonList]
+    doubtful: list[JsonList]
+    doubtful_by: str
+    remarks: list[str] = []

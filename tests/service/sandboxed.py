@@ -1,0 +1,25 @@
+"""Tables that are read without a process of their own, which takes a second."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from service.api import sandbox
+from service.sandbox.functions import run
+from service.shared.json_types import JsonObject
+from service.shared.sandbox import Task
+
+
+async def _run_here(name: str, task: Task) -> AsyncGenerator[JsonObject]:
+    yield await asyncio.to_thread(run, name, task.model_dump_json(), print)
+
+
+@contextmanager
+def reading_here() -> Iterator[None]:
+    """Reads tables in this process until the block ends, without limits of memory."""
+    with (
+        mock.patch.object(sandbox, "_run", _run_here),
+        mock.patch("service.sandbox.inspect.apply_limits"),
+    ):
+        yield

@@ -169,11 +169,7 @@ def create_app(
     app.include_router(guide.router)
     app.include_router(page.router)
     app.add_middleware(Authentication)
-    app.add_middleware(
-        RequestMetrics,
-        registry=metrics.counted,
-        most_models=settings.max_metric_models,
-    )
+    app.add_middleware(RequestMetrics, registry=metrics.counted)
     app.add_middleware(HeadMiddleware)
     if (provider := exporting_provider()) is not None:
         app.add_middleware(Tracing, provider=provider)

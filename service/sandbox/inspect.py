@@ -14,11 +14,6 @@ from tfbbb.tables import TableError
 from tfbbb.tables.plain_values import PlainTypes, typed_table
 from tfbbb.tables.scan import TableScan
 
-_SETTINGS = {
-    "columns": "TFBBB_MAX_UPLOAD_COLUMNS",
-    "rows": "TFBBB_MAX_UPLOAD_ROWS",
-    "decompressed_bytes": "TFBBB_MAX_DECOMPRESSED_BYTES",
-}
 _LONGEST_NAME = 256
 
 
@@ -70,9 +65,11 @@ class _LimitedTypes(PlainTypes):
     def add(self, batch: pa.RecordBatch) -> None:
         self._num_rows += batch.num_rows
         self._num_bytes += batch.nbytes
-        _check_at_most("rows", self._num_rows, self._limits.rows)
+        _check_at_most(
+            "rows (TFBBB_MAX_UPLOAD_ROWS)", self._num_rows, self._limits.rows
+        )
         most_bytes = self._limits.decompressed_bytes
-        _check_at_most("decompressed_bytes", self._num_bytes, most_bytes)
+        _check_at_most("decompressed bytes", self._num_bytes, most_bytes)
         # JSON lines may have further keys after their beginning.
         _check_at_most("columns", batch.num_columns, self._limits.columns)
         _check_lengths(batch.schema.names)
@@ -83,8 +80,7 @@ class _LimitedTypes(PlainTypes):
 def _check_at_most(what: str, received: int, most: int) -> None:
     if received > most:
         raise TableError(
-            f"The table may have at most {most} {what.replace('_', ' ')} "
-            f"({_SETTINGS[what]}). Received: {received} or more"
+            f"The table may have at most {most} {what}. Received: {received} or more"
         )
 
 

@@ -8,6 +8,8 @@ from service.shared.json_types import JsonList, JsonObject
 from service.shared.settings import Settings
 from tfbbb.tables.format import Format
 
+MOST_COLUMNS, MOST_DECOMPRESSED_BYTES = 4096, 64 * 2**30
+
 
 class Limits(BaseModel):
     """Limits on reading a table.
@@ -33,8 +35,8 @@ class Limits(BaseModel):
         """Returns the limits of the settings."""
         return cls(
             rows=settings.max_upload_rows,
-            columns=settings.max_upload_columns,
-            decompressed_bytes=settings.max_decompressed_bytes,
+            columns=MOST_COLUMNS,
+            decompressed_bytes=MOST_DECOMPRESSED_BYTES,
             memory_bytes=settings.inspection_memory_bytes,
             seconds=settings.inspection_seconds,
         )

@@ -2,9 +2,9 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -27,192 +27,136 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    models: Annotated[
-        Path, Field(description="Models directory, with `NAME/VERSION/saved_model.pb`.")
-    ] = Path("saved_models")
-    data_dir: Annotated[
-        Path, Field(description="Directory of datasets, jobs and the SQLite database.")
-    ] = Path(".tfbbb")
-    store: Annotated[
-        str | None,
-        Field(
-            pattern=r"^(s3|gs|az)://[^/]+",
-            description="`s3://BUCKET/PREFIX` (or `gs://`, `az://`) of datasets, "
-            "checkpoints and models; by default the two directories.",
-        ),
-    ] = None
-    database_url: Annotated[
-        str | None,
-        Field(
-            description="`postgresql://...` or `sqlite:///PATH`; by default "
-            "tfbbb.sqlite3 in the data directory."
-        ),
-    ] = None
-    admin_key: Annotated[
-        SecretStr | None,
-        Field(description="The first admin key, `prefix.secret`, for automation."),
-    ] = None
-    insecure: Annotated[
-        bool, Field(description="Whether to accept every request without a key.")
-    ] = False
-    workers: Annotated[
-        int, Field(ge=1, description="Processes that answer, each with the models.")
-    ] = min(4, os.cpu_count() or 1)
-    model_memory_bytes: Annotated[
-        int,
-        Field(
-            ge=1, description="Most bytes of the models that such a process has loaded."
-        ),
-    ] = 8 * 2**30
-    job_slots: Annotated[
-        int,
-        Field(ge=0, description="Workers to start, which run a job each at a time."),
-    ] = max(1, (os.cpu_count() or 1) // 2)
-    job_slots_per_key: Annotated[
-        int | None,
-        Field(ge=1, description="Jobs that one key may run at the same time."),
-    ] = None
-    job_memory_bytes: Annotated[
-        int, Field(ge=2**20, description="Most resident memory of a job.")
-    ] = 8 * 2**30
-    job_seconds: Annotated[
-        float, Field(gt=0, description="Longest time of one attempt of a job.")
-    ] = 24 * 3600.0
-    checkpoint_seconds: Annotated[
-        float, Field(gt=0, description="Time between checkpoints of a job.")
-    ] = 30.0
-    xla: Annotated[
-        Literal["auto", "measure", "off"],
-        Field(
-            description="Whether jobs measure if XLA makes them faster: `auto` on "
-            "GPUs, `measure` on CPUs too, `off` never."
-        ),
-    ] = "auto"
-    lease_seconds: Annotated[
-        float,
-        Field(gt=0, description="Time without heartbeat until a lease expires."),
-    ] = 30.0
-    max_upload_bytes: Annotated[int, Field(ge=1, description="Largest upload.")] = (
-        8 * 2**30
+    models: Path = Field(Path("saved_models"), description="models, with NAME/VERSION")
+    data_dir: Path = Field(
+        Path(".tfbbb"), description="datasets, jobs and the SQLite database"
     )
-    max_upload_rows: Annotated[
-        int, Field(ge=1, description="Most rows of a dataset.")
-    ] = 100_000_000
-    max_upload_columns: Annotated[
-        int, Field(ge=1, description="Most columns of a dataset.")
-    ] = 4096
-    max_decompressed_bytes: Annotated[
-        int, Field(ge=1, description="Most bytes of a dataset's values in memory.")
-    ] = 64 * 2**30
-    upload_stall_seconds: Annotated[
-        float, Field(gt=0, description="Longest time for 64 KiB of an upload.")
-    ] = 30.0
-    inspection_seconds: Annotated[
-        float, Field(gt=0, description="Most processor time to inspect a table.")
-    ] = 900.0
-    inspection_memory_bytes: Annotated[
-        int, Field(ge=2**28, description="Most address space to inspect a table.")
-    ] = 2 * 2**30
-    max_datasets: Annotated[
-        int, Field(ge=0, description="Most datasets of a key without its own limit.")
-    ] = 1000
-    max_dataset_bytes: Annotated[
-        int, Field(ge=0, description="Most bytes of datasets of such a key.")
-    ] = 100 * 2**30
-    max_queued_jobs: Annotated[
-        int, Field(ge=0, description="Most queued jobs of a key without its own limit.")
-    ] = 1000
-    min_free_bytes: Annotated[
-        int, Field(ge=0, description="Free disk space below which uploads are refused.")
-    ] = 2**29
-    poll_seconds: Annotated[
-        float, Field(gt=0, description="Time between checks for new versions.")
-    ] = 1.0
-    threads: Annotated[
-        int, Field(ge=1, description="Batches that it computes at the same time.")
-    ] = max(1, (os.cpu_count() or 1) // min(4, os.cpu_count() or 1))
-    default_num_samples: Annotated[
-        int | None,
-        Field(ge=2, description="Draws per prediction; the model's by default."),
-    ] = None
-    max_work: Annotated[
-        int,
-        Field(
-            ge=2,
-            description="Most work of one request: rows x draws x answers (moments, "
-            "and each level or sample of each target).",
-        ),
-    ] = 10_000_000
-    deadline_ms: Annotated[
-        float, Field(gt=0, description="Deadline of predictions that name none.")
-    ] = 30_000.0
-    max_queue_seconds: Annotated[
-        float,
-        Field(gt=0, description="Time that a prediction may wait before its turn."),
-    ] = 2.0
-    max_waiting_requests: Annotated[
-        int, Field(ge=1, description="Predictions that wait at the same time.")
-    ] = 1000
-    max_waiting_bytes: Annotated[
-        int, Field(ge=1, description="Bytes of bodies that wait for a prediction.")
-    ] = 256 * 2**20
-    keep_versions: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            description="Newest versions of a model that stay; all. Those with a label "
-            "and `latest` stay in any case.",
-        ),
-    ] = None
-    version_days: Annotated[
-        float | None,
-        Field(gt=0, description="Age up to which other versions stay; any."),
-    ] = None
-    job_days: Annotated[
-        float | None,
-        Field(gt=0, description="Time that a job stays after its end; for ever."),
-    ] = None
-    job_log_days: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            description="Time that the log and the epochs of a job stay after its end.",
-        ),
-    ] = 90.0
-    dataset_days: Annotated[
-        float | None,
-        Field(gt=0, description="Time that a dataset without a job stays; for ever."),
-    ] = None
-    audit_days: Annotated[
-        float | None,
-        Field(gt=0, description="Time that entries of the audit stay; for ever."),
-    ] = None
-    max_metric_models: Annotated[
-        int,
-        Field(
-            ge=0,
-            description="Models with a label of their own in the metrics of requests.",
-        ),
-    ] = 100
-    max_body_bytes: Annotated[
-        int, Field(ge=1, description="Largest body of a `:predict` request.")
-    ] = 32 * 2**20
-    log_format: Annotated[
-        Literal["text", "json"],
-        Field(description="What the lines of all logs are: text or JSON."),
-    ] = "text"
-    access_log: Annotated[
-        Literal["text", "json", "off"] | None,
-        Field(
-            description="How requests are logged: a line of text or JSON each, by "
-            "default as all else, or not at all."
-        ),
-    ] = None
+    store: str | None = Field(
+        None,
+        pattern=r"^(s3|gs|az)://[^/]+",
+        description="s3://BUCKET/PREFIX, gs:// or az://",
+    )
+    database_url: str | None = Field(
+        None, description="postgresql://... or sqlite:///PATH"
+    )
+    admin_key: SecretStr | None = Field(
+        None, description="the first admin key, prefix.secret"
+    )
+    insecure: bool = Field(False, description="1: accept every request without a key")
+    workers: int = Field(
+        min(4, os.cpu_count() or 1), ge=1, description="processes that speak HTTP"
+    )
+    model_memory_bytes: int = Field(
+        8 * 2**30, ge=1, description="most bytes of the models in a process"
+    )
+    job_slots: int = Field(
+        max(1, (os.cpu_count() or 1) // 2),
+        ge=0,
+        description="workers to start, 0: none; cores/2",
+    )
+    job_slots_per_key: int | None = Field(
+        None, ge=1, description="jobs that one key may run at a time"
+    )
+    job_memory_bytes: int = Field(
+        8 * 2**30, ge=2**20, description="most resident memory of a job"
+    )
+    job_seconds: float = Field(
+        24 * 3600.0, gt=0, description="longest time of one attempt of a job"
+    )
+    checkpoint_seconds: float = Field(
+        30.0, gt=0, description="time between checkpoints of a job"
+    )
+    xla: Literal["auto", "measure", "off"] = Field(
+        "auto", description="XLA for jobs: auto, measure or off"
+    )
+    lease_seconds: float = Field(
+        30.0, gt=0, description="silence after which a lease expires"
+    )
+    max_upload_bytes: int = Field(8 * 2**30, ge=1, description="largest upload")
+    max_upload_rows: int = Field(100000000, ge=1, description="most rows of a dataset")
+    inspection_seconds: float = Field(
+        900.0, gt=0, description="most processor time to read a table"
+    )
+    inspection_memory_bytes: int = Field(
+        2 * 2**30, ge=2**28, description="most memory to read a table"
+    )
+    max_dataset_bytes: int = Field(
+        100 * 2**30, ge=0, description="most bytes of a key's datasets (*)"
+    )
+    max_queued_jobs: int = Field(
+        1000, ge=0, description="most queued jobs of a key (*)"
+    )
+    min_free_bytes: int = Field(
+        2**29, ge=0, description="free disk that uploads must leave"
+    )
+    poll_seconds: float = Field(
+        1.0, gt=0, description="time between checks for new versions"
+    )
+    threads: int = Field(
+        max(1, (os.cpu_count() or 1) // min(4, os.cpu_count() or 1)),
+        ge=1,
+        description="batches each computes; cores/workers",
+    )
+    default_num_samples: int | None = Field(
+        None, ge=2, description="draws per prediction; the model's"
+    )
+    max_work: int = Field(
+        10000000, ge=2, description="most rows x draws x answers at once"
+    )
+    deadline_ms: float = Field(
+        30000.0, gt=0, description="deadline of predictions without one"
+    )
+    max_queue_seconds: float = Field(
+        2.0, gt=0, description="time that a prediction may wait"
+    )
+    max_waiting_requests: int = Field(
+        1000, ge=1, description="predictions that wait at a time"
+    )
+    max_waiting_bytes: int = Field(
+        256 * 2**20, ge=1, description="bodies of predictions that wait"
+    )
+    keep_versions: int | None = Field(
+        None, ge=1, description="newest versions of a model that stay"
+    )
+    version_days: float | None = Field(
+        None, gt=0, description="time that other versions stay"
+    )
+    job_days: float | None = Field(
+        None, gt=0, description="time that a job stays after its end"
+    )
+    job_log_days: float | None = Field(
+        90.0, gt=0, description="time that its log and epochs stay"
+    )
+    dataset_days: float | None = Field(
+        None, gt=0, description="time that an unused dataset stays"
+    )
+    audit_days: float | None = Field(
+        None, gt=0, description="time that entries of the audit stay"
+    )
+    max_body_bytes: int = Field(
+        32 * 2**20, ge=1, description="largest body of a :predict request"
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="lines of all logs: text or json"
+    )
+    access_log: Literal["text", "json", "off"] | None = Field(
+        None, description="line per request: text, json or off"
+    )
 
     @classmethod
     def variable(cls, name: str) -> str:
         """Returns the environment variable of a setting."""
         return _PREFIX + name.upper()
+
+    @classmethod
+    def table(cls, without: Collection[str] = ()) -> str:
+        """Returns a line for each setting: its variable, default and description."""
+        return "\n".join(
+            f"{cls.variable(name):<30}{_shown(name, field.default):<10}"
+            f"{field.description}"
+            for name, field in cls.model_fields.items()
+            if name not in without
+        )
 
     @property
     def effective_database_url(self) -> str:
@@ -252,3 +196,20 @@ class Settings(BaseModel):
                 f"{cls.variable(str(first['loc'][0]))} {describe_rule(first)}. "
                 f"Received: {first['input']!r}"
             ) from None
+
+
+def _shown(name: str, default: object) -> str:
+    """Returns a default with its unit, which the name tells."""
+    if isinstance(default, bool):
+        return str(int(default))
+    if not isinstance(default, int | float):
+        return "not set" if default is None else str(default)
+    if name.endswith("_bytes"):
+        return (
+            f"{default / 2**30:g} GiB"
+            if default >= 2**30
+            else f"{default / 2**20:g} MiB"
+        )
+    units = {"_seconds": "s", "_ms": "ms", "_days": "days"}
+    unit = next((units[end] for end in units if name.endswith(end)), "")
+    return f"{default:.15g} {unit}".rstrip()

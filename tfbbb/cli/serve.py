@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tfbbb.base.tensorflow_startup import MissingTensorFlowError, require_tensorflow
+from tfbbb.cli.application import Command
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.service_options import (
     DatabaseUrl,
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+
+class ServeCommand(Command):
+    """A command whose help lists the settings, from their own declarations."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with errors_in_one_sentence():
+            from service.shared.settings import Settings
+        options = {parameter.name for parameter in self.params}
+        self.help = (self.help or "").replace("SETTINGS", Settings.table(options))
+        super().format_help(ctx, formatter)
 
 
 def serve(
@@ -67,46 +79,7 @@ def serve(
     tells the unit: TFBBB_JOB_SECONDS=3600, TFBBB_MAX_BODY_BYTES=67108864.
 
     \b
-    TFBBB_ADMIN_KEY               none      the first admin key, prefix.secret
-    TFBBB_STORE                   none      s3://BUCKET/PREFIX, or gs:// or az://,
-                                            in place of the two directories
-    TFBBB_MODEL_MEMORY_BYTES      8 GiB     most bytes of the models in a process
-    TFBBB_JOB_SLOTS               cores/2   workers to start, one job each; 0: none
-    TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
-    TFBBB_JOB_MEMORY_BYTES        8 GiB     most resident memory of a job
-    TFBBB_JOB_SECONDS             86400 s   longest time of one attempt of a job
-    TFBBB_XLA                     auto      XLA for jobs: auto, measure or off
-    TFBBB_CHECKPOINT_SECONDS      30 s      time between checkpoints of a job
-    TFBBB_LEASE_SECONDS           30 s      silence after which a lease expires
-    TFBBB_MAX_UPLOAD_BYTES        8 GiB     largest upload
-    TFBBB_MAX_DECOMPRESSED_BYTES  64 GiB    most memory of a dataset's values
-    TFBBB_MAX_UPLOAD_ROWS         100000000 most rows of a dataset
-    TFBBB_MAX_UPLOAD_COLUMNS      4096      most columns of a dataset
-    TFBBB_UPLOAD_STALL_SECONDS    30 s      longest time for 64 KiB to arrive
-    TFBBB_INSPECTION_SECONDS      900 s     most processor time of an inspection
-    TFBBB_INSPECTION_MEMORY_BYTES 2 GiB     most memory of an inspection
-    TFBBB_MAX_DATASETS            1000      most datasets of a key (*)
-    TFBBB_MAX_DATASET_BYTES       100 GiB   most bytes of a key's datasets (*)
-    TFBBB_MAX_QUEUED_JOBS         1000      most queued jobs of a key (*)
-    TFBBB_MIN_FREE_BYTES          512 MiB   free disk that uploads must leave
-    TFBBB_POLL_SECONDS            1 s       time between checks for new versions
-    TFBBB_THREADS                 cores/workers batches that each computes at a time
-    TFBBB_DEFAULT_NUM_SAMPLES     model's   draws per prediction
-    TFBBB_MAX_WORK                10000000  most rows x draws x answers at once
-    TFBBB_DEADLINE_MS             30000 ms  deadline of predictions that name none
-    TFBBB_MAX_QUEUE_SECONDS       2 s       time that a prediction may wait
-    TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time
-    TFBBB_MAX_WAITING_BYTES       256 MiB   bodies of predictions that wait
-    TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
-    TFBBB_VERSION_DAYS            for ever  time that other versions stay
-    TFBBB_JOB_DAYS                for ever  time that a job stays after its end
-    TFBBB_JOB_LOG_DAYS            90 days   time that its log and epochs stay
-    TFBBB_DATASET_DAYS            for ever  time that a dataset without jobs stays
-    TFBBB_AUDIT_DAYS              for ever  time that entries of the audit stay
-    TFBBB_MAX_METRIC_MODELS       100       models told apart in request metrics
-    TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
-    TFBBB_LOG_FORMAT              text      lines of all logs: text or json
-    TFBBB_ACCESS_LOG              the same  line per request: text, json or off
+    SETTINGS
 
     (*) unless the key has a limit of its own
 

@@ -13,7 +13,8 @@ from service.api.datasets.multipart import FormFile
 from service.shared.errors import RequestTooLarge, UploadTimeout
 from service.shared.settings import Settings
 
-_BYTES_IN_TIME = 2**16
+# An upload is given up if fewer bytes arrive in this time.
+STALL_SECONDS, _BYTES_IN_TIME = 30.0, 2**16
 _DISCARDED_BYTES = 2**20
 _DISCARDED_SECONDS = 1.0
 
@@ -64,7 +65,7 @@ class UploadBody:
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         num_bytes = 0
-        seconds = self._settings.upload_stall_seconds
+        seconds = STALL_SECONDS
         clock = asyncio.get_running_loop()
         deadline, due = clock.time() + seconds, _BYTES_IN_TIME
         while True:
@@ -73,8 +74,8 @@ class UploadBody:
                     chunk = await anext(self._stream, None)
             except TimeoutError:
                 raise UploadTimeout(
-                    f"Less than {_BYTES_IN_TIME} bytes arrived in {seconds:g} s "
-                    "(TFBBB_UPLOAD_STALL_SECONDS); upload the table again. "
+                    f"Less than {_BYTES_IN_TIME} bytes arrived in {seconds:g} s; "
+                    "upload the table again. "
                     f"Received: {num_bytes} bytes in all"
                 ) from None
             if chunk is None:

@@ -19,7 +19,7 @@ _BEARER = HTTPBearer(
 )
 
 # The limits that the settings give, unless a key has its own.
-_LIMITS = ("max_datasets", "max_dataset_bytes", "max_queued_jobs")
+_LIMITS = ("max_dataset_bytes", "max_queued_jobs")
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,7 @@ class Caller:
         key_id: Id of the key; None if the service runs without keys.
         name: Name of the key.
         scopes: Scopes of the key, including the implied ones.
-        max_datasets: Most datasets that the key may own.
-        max_dataset_bytes: Most bytes in these datasets.
+        max_dataset_bytes: Most bytes in the datasets of the key.
         max_queued_jobs: Most queued jobs of the key.
         expires_at: When the key or the session of the browser ends, in seconds since
             1970; None if neither does.
@@ -40,7 +39,6 @@ class Caller:
     key_id: str | None
     name: str
     scopes: frozenset[Scope]
-    max_datasets: int
     max_dataset_bytes: int
     max_queued_jobs: int
     expires_at: float | None = None

@@ -60,7 +60,6 @@ class KeyRequest(KnownFields):
             examples=[90 * 86400],
         ),
     ] = None
-    max_datasets: Count = None
     max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None
     max_queued_jobs: Count = None
 
@@ -76,7 +75,6 @@ class KeySummary(BaseModel):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
-    max_datasets: int | None
     max_dataset_bytes: int | None
     max_queued_jobs: int | None
 

@@ -10,6 +10,7 @@ from service.api.state import ServiceState
 
 _METHODS = frozenset(HTTPMethod)
 _OTHER = "other"
+MOST_MODELS = 100
 
 
 class RequestMetrics:
@@ -17,14 +18,11 @@ class RequestMetrics:
 
     Requests that match no route, or have no valid key, get the route `none`, and models
     that the service does not know the label `other`, so that clients cannot create
-    labels. So do known models once `most_models` have a label of their own.
+    labels. So do known models once `MOST_MODELS` have a label of their own.
     """
 
-    def __init__(
-        self, app: ASGIApp, registry: CollectorRegistry, most_models: int
-    ) -> None:
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
-        self._most_models = most_models
         self._models: set[str] = set()
         self._requests = Counter(
             "tfbbb_http_requests",
@@ -67,7 +65,7 @@ class RequestMetrics:
         if name is None or name in self._models:
             return name or ""
         state: ServiceState = scope["state"]["service"]
-        if len(self._models) < self._most_models and state.models.knows(name):
+        if len(self._models) < MOST_MODELS and state.models.knows(name):
             self._models.add(name)
             return str(name)
         return _OTHER

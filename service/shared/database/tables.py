@@ -53,7 +53,6 @@ class Key(Base):
     revoked_at: Mapped[float | None]
     last_used_at: Mapped[float | None]
     # If a limit is None, the settings give it.
-    max_datasets: Mapped[int | None]
     max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
     max_queued_jobs: Mapped[int | None]
 

@@ -1,9 +1,12 @@
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import httpx
 import pytest
 
+from service.api.datasets import body
+from service.shared import sandbox
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
 from tests.service.serving import serving
@@ -25,19 +28,23 @@ def datasets(
         job_slots=0,
         max_upload_bytes=4_000_000,
         max_upload_rows=100_000,
-        max_upload_columns=1000,
-        max_decompressed_bytes=50_000_000,
-        upload_stall_seconds=0.5,
         inspection_seconds=20,
         inspection_memory_bytes=2**30,
     )
-    with serving(settings) as client:
+    with (
+        mock.patch.object(sandbox, "MOST_COLUMNS", 1000),
+        mock.patch.object(sandbox, "MOST_DECOMPRESSED_BYTES", 50_000_000),
+        mock.patch.object(body, "STALL_SECONDS", 0.5),
+        serving(settings) as client,
+    ):
         yield client
 
 
 @pytest.fixture
-def sandbox_process() -> None:
-    """Lets processes read the tables of a test, under limits of memory and time."""
+def sandbox_process() -> Iterator[None]:
+    """Lets processes read the tables of a test, under the limits of its settings."""
+    with mock.patch.object(sandbox, "MOST_DECOMPRESSED_BYTES", 64 * 2**30):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def ask(
 
     scopes = [Scope(scope) for scope in (key or "").split()]
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
-    caller = Caller("1", "a test", implied, 1, 1, 1, None)
+    caller = Caller("1", "a test", implied, 1, 1, None)
 
     async def find(credential: object, of_session: bool) -> Caller:
         return caller

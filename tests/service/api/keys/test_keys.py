@@ -50,7 +50,7 @@ def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
         may_predict | {"name": ""},
         may_predict | {"scopes": ["root"]},
         may_predict | {"expires_in_seconds": -1},
-        may_predict | {"max_datasets": 2**31},
+        may_predict | {"max_queued_jobs": 2**31},
     ):
         assert client.post("/v1/keys", json=body).status_code == 400, body
     assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404

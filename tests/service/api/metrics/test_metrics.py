@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from service.api.metrics import requests
 from service.shared.settings import Settings
 from tests.service.serving import ask, serving, wait_until_ready
 from tfbbb.version import __version__, commit
@@ -61,8 +63,11 @@ def test_version_and_commit_of_the_service_are_labels(client: httpx.Client) -> N
     assert figures(client)["tfbbb_build_info", labels] == 1
 
 
-def test_number_of_models_with_a_label_is_bounded(saved_models: Path) -> None:
-    with serving(Settings(models=saved_models, max_metric_models=1)) as client:
+def test_number_of_models_with_a_label_is_bounded(
+    saved_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "MOST_MODELS", 1)
+    with serving(Settings(models=saved_models)) as client:
         wait_until_ready(client)
         for name in ("patients", "diabetes", "iris", "patients"):
             assert client.get(f"/v1/models/{name}").status_code == 200

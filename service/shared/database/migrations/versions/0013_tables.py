@@ -43,7 +43,6 @@ def upgrade() -> None:
         sa.Column("expires_at", sa.Double(), nullable=True),
         sa.Column("revoked_at", sa.Double(), nullable=True),
         sa.Column("last_used_at", sa.Double(), nullable=True),
-        sa.Column("max_datasets", sa.Integer(), nullable=True),
         sa.Column("max_dataset_bytes", sa.BigInteger(), nullable=True),
         sa.Column("max_queued_jobs", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id"),

@@ -66,9 +66,7 @@ class Settings(BaseModel):
     checkpoint_seconds: float = Field(
         30.0, gt=0, description="time between checkpoints of a job"
     )
-    xla: Literal["auto", "measure", "off"] = Field(
-        "auto", description="XLA for jobs: auto, measure or off"
-    )
+    xla: bool = Field(False, description="true: XLA compiles the steps of jobs")
     lease_seconds: float = Field(
         30.0, gt=0, description="silence after which a lease expires"
     )

@@ -378,14 +378,14 @@ def test_custom_gradient():
     assert not added & gradients_in_table()
 
 
-def test_free_gradients_with():
+def test_gradients_freed_with_graphs():
     before = gradients_in_table()
     function = tf.function(in_loop(square_of_other_gradient(tf.custom_gradient)))
-    graph = function.get_concrete_function(tf.TensorSpec([])).graph
-    private_apis.free_gradients_with(graph)
+    with private_apis.gradients_freed_with_graphs():
+        function.get_concrete_function(tf.TensorSpec([]))
     assert value_and_gradient(function, 2.0) == (8.0, 28.0)
     added = gradients_in_table() - before
     assert added
-    del function, graph
+    del function
     gc.collect()
     assert not added & gradients_in_table()

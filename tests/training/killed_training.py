@@ -12,17 +12,14 @@ EPOCHS = 100
 def main():
     directory = Path(sys.argv[1])
     trainings.train(
-        trainings.model(members=2, kl_schedule="linear_warmup"),
+        trainings.model(members=2),
         epochs=EPOCHS,
         rows=trainings.stored_rows(directory / "rows"),
         checkpoint_directory=directory,
-        checkpoint_seconds=0.05,
+        checkpoint_seconds=0.01,
         should_stop=lambda: time.sleep(0.02),
     )
 
 
 if __name__ == "__main__":
-    from tfbbb.training import steps
-
-    steps._MOST_STEPS_PER_EXECUTION = 3
     main()

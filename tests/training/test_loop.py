@@ -1,5 +1,4 @@
 import math
-import weakref
 from contextlib import suppress
 
 import keras
@@ -7,68 +6,74 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import tfbbb
 from tests.training import trainings
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes.kl_schedules import LinearWarmup
+from tfbbb.layers import DenseVariational
+from tfbbb.tables import Schema, preprocessing
+from tfbbb.tables.memory_rows import MemoryRows
+from tfbbb.tables.row_layout import RowLayout
+from tfbbb.training.callbacks import TimeOfSteps
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
-from tfbbb.training.steps import Steps
 from tfbbb.training.time_limit import TimeLimit
 
 
-def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch):
-    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 4)
+def test_an_epoch_has_exactly_its_batches():
     model, seen = trainings.model(), []
     outcome = trainings.train(model, epochs=3, report=seen.append)
     ends = [(p.epoch, p.step) for p in seen if p.figures]
     assert ends == [(1, 7), (2, 14), (3, 21)]
-    assert seen[0].epochs == 3
-    assert seen[0].steps == 21
+    assert (seen[0].epochs, seen[0].steps) == (3, 21)
     assert model.optimizer.iterations == 21
     assert (outcome.epoch, outcome.best_epoch) == (3, 3)
 
 
+def test_xla_compiles_the_steps_if_asked():
+    table = trainings.table().drop(["word"])
+    layout = RowLayout(Schema.infer(table, "y"))
+    inputs, features = preprocessing(layout.schema)
+    losses = []
+    for xla in (False, True):
+        layer = DenseVariational(
+            1, posterior="point", bias_posterior="point", kernel_initializer="zeros"
+        )
+        outputs = layer(features)
+        model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
+        model.compile("adam")
+        rows = MemoryRows(layout, layout.encode(table))
+        losses.append(trainings.train(model, rows=rows, xla=xla).losses)
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
 @pytest.fixture
 def slow_steps(monkeypatch):
-    """Moves the clocks by the seconds and the work of the first step, and of others."""
+    """Moves the clock by the seconds of the first execution, and of each other."""
+    monkeypatch.setattr("tfbbb.training.rounds._SECONDS_PER_EXECUTION", 0.0)
 
-    def given(first_seconds, first_work=0.0, work=0.0, before=lambda: None):
-        now, done, take = [0.0], [0.0], Steps.take
-        monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
-        monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: done[0])
-        monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
+    def given(first_seconds, before=lambda: None):
+        now = [0.0]
+        monkeypatch.setattr("tfbbb.training.callbacks.time.monotonic", lambda: now[0])
+        began = TimeOfSteps.on_train_batch_end
 
-        def timed(steps, first, end):
+        def timed(time, batch, logs):
             before()
-            now[0] += 1.0 if first else first_seconds
-            done[0] += work if first else first_work
-            return take(steps, first, end)
+            now[0] += 1.0 if time.seconds else first_seconds
+            began(time, batch, logs)
 
-        monkeypatch.setattr(Steps, "take", timed)
-        return now
+        monkeypatch.setattr(TimeOfSteps, "on_train_batch_end", timed)
 
     return given
 
 
 def test_time_is_left_for_what_follows_the_steps(slow_steps):
-    now = slow_steps(10.0)
-    for seconds, reserve, steps in (
-        *((30.0, 0.0, 21), (30.0, 1.0, 11), (30.0, 1.5, 6)),
-        # At most three quarters are left.
-        *((60.0, 4.0, 11), (60.0, 40.0, 6)),
-    ):
-        now[0] = 0.0
+    slow_steps(10.0)
+    for seconds, reserve, steps in ((30.0, 0.0, 21), (30.0, 10.0, 11), (30.0, 40.0, 1)):
         outcome = trainings.train(
-            trainings.model(), max_seconds=seconds, reserve=reserve
+            trainings.model(), max_seconds=seconds, reserve=lambda left=reserve: left
         )
         assert (outcome.step, outcome.out_of_time) == (steps, True)
-
-
-def test_threads_of_the_first_step_count_as_its_work(slow_steps):
-    slow_steps(5.0, first_work=15.0, work=1.0)
-    outcome = trainings.train(trainings.model(), max_seconds=20.0, reserve=1.0)
-    # 20 - 2 * 5 are for the steps.
-    assert outcome.step == 6
 
 
 def test_networks_share_the_time_that_is_left(monkeypatch):
@@ -83,21 +88,6 @@ def test_networks_share_the_time_that_is_left(monkeypatch):
     # A later attempt knows only the time of the steps.
     assert TimeLimit(60.0).of_steps(1, networks=2, taken=26.0) == 33.0
     assert TimeLimit(None).of_steps(0, networks=2, taken=9.0) == math.inf
-
-
-def test_the_threads_that_read_batches_end_with_the_training(monkeypatch):
-    iterators = []
-    end = Steps.__exit__
-
-    def recording(steps, *error):
-        iterators.append(weakref.ref(steps._batches))
-        end(steps, *error)
-
-    monkeypatch.setattr(Steps, "__exit__", recording)
-    model = trainings.model()
-    trainings.train(model, epochs=2)
-    (iterator,) = iterators
-    assert iterator() is None
 
 
 def test_the_reports_are_those_of_keras_on_the_same_batches():
@@ -141,7 +131,7 @@ def test_a_schedule_sets_the_temperature_of_every_step():
     np.testing.assert_allclose(layer.kl_weight.numpy(), 1 / trainings.ROWS, rtol=1e-6)
 
 
-def test_many_small_epochs_are_reported_some_two_hundred_times():
+def test_many_small_epochs_are_reported_some_fifty_times():
     reports = []
     trainings.train(
         trainings.model(),
@@ -151,10 +141,10 @@ def test_many_small_epochs_are_reported_some_two_hundred_times():
         report=reports.append,
     )
     ends = [progress for progress in reports if progress.figures]
-    assert 150 < len(ends) <= 200
+    assert len(ends) == 50
     assert ends[-1].epoch == 450
     validated = [p.epoch for p in ends if "val_nll" in p.figures]
-    assert len(validated) == 20
+    assert len(validated) == 17
     assert validated[-1] == 450
 
 
@@ -216,8 +206,8 @@ def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(slow_steps):
     slow_steps(10.0, before=lambda: rates.append(float(model.optimizer.learning_rate)))
     outcome = trainings.train(model, max_seconds=20.0, decay=linear)
     assert outcome.out_of_time
-    # After the first step, whose time does not count, in tenths of the time.
-    shares = [0.0, 1 / 28, *np.linspace(0.1, 0.9, 9)]
+    # After each step; the time of the first one does not count.
+    shares = [1 / 28, 2 / 28, *(0.1 * n + 1 / 28 for n in range(1, 10))]
     np.testing.assert_allclose(rates, 0.01 * np.subtract(1.0, shares), rtol=1e-6)
 
 

@@ -46,7 +46,7 @@ def start(**changes):
         limit=TimeLimit(None),
         directory=None,
         checkpoint_seconds=30.0,
-        xla="auto",
+        xla=False,
         validate_left_out=False,
         report=lambda progress: None,
         should_stop=lambda: False,

@@ -17,11 +17,6 @@ class Killed(Exception):
     """Stands for the end of a process: nothing is written any more."""
 
 
-@pytest.fixture(autouse=True)
-def few_steps_at_once(monkeypatch):
-    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 5)
-
-
 def interrupted_after(executions, how):
     asked = itertools.count()
 
@@ -59,19 +54,29 @@ def train_with_interruptions(make, directory, interruptions, **options):
     "kept",
     [pytest.param("in memory", marks=pytest.mark.slow), "on disk"],
 )
-def test_a_training_that_stops_anywhere_comes_to_the_same(tmp_path, kept):
+def test_a_training_that_stops_after_an_epoch_comes_to_the_same(tmp_path, kept):
     if kept == "in memory":
         rows = trainings.rows()
     else:
         rows = trainings.stored_rows(tmp_path / "rows")
     whole = trainings.model()
-    trainings.train(whole, rows=rows)
-    # In an epoch, at its end, at once, and after a checkpoint that is not the first.
+    trainings.train(whole, rows=rows, epochs=8)
+    # At the end of an epoch, at once, and after a checkpoint that is not the first.
     interruptions = [(1, Interrupted), (2, Killed), (0, Interrupted), (1, Killed)]
     last, _ = train_with_interruptions(
-        trainings.model, tmp_path, interruptions, rows=rows
+        trainings.model, tmp_path, interruptions, rows=rows, epochs=8
     )
     trainings.assert_same(last, whole)
+
+
+def test_a_training_that_stops_within_an_epoch_goes_on_from_there(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tfbbb.training.rounds._SECONDS_PER_EXECUTION", 0.0)
+    _, outcome = train_with_interruptions(
+        trainings.model, tmp_path, [(3, Interrupted), (6, Killed)]
+    )
+    assert outcome.epoch == 4
 
 
 def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
@@ -88,8 +93,10 @@ def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
     whole = make()
     expected = trainings.train(whole, **options)
     assert expected.best_epoch < expected.epoch < 30
-    # Two executions to an epoch: this one ends between the best and the last.
-    interruptions = [(3, Killed), (2 * expected.best_epoch - 2, Interrupted)]
+    # An execution is a step: the second one stops after the best epoch.
+    steps = trainings.STEPS_PER_EPOCH
+    interruptions = [(2 * steps, Killed)]
+    interruptions.append(((expected.best_epoch - 1) * steps, Interrupted))
     last, outcome = train_with_interruptions(make, tmp_path, interruptions, **options)
     assert outcome == expected
     trainings.assert_same(last, whole)
@@ -126,7 +133,7 @@ def test_a_process_that_is_killed_anywhere_loses_nothing(tmp_path, seed):
         process.wait()
 
     def make():
-        return trainings.model(members=2, kl_schedule="linear_warmup")
+        return trainings.model(members=2)
 
     options = {
         "epochs": killed_training.EPOCHS,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -477,6 +476,20 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@contextlib.contextmanager
+def without_symbolic_build(model: keras.Model) -> Iterator[None]:
+    """Trains and evaluates a model that is built on batches of any size.
+
+    On several devices, Keras takes the mean of the parts of the first batch to build
+    the model, which fails if the parts differ in their number of rows.
+    """
+    model._maybe_symbolic_build = lambda **_: None
+    try:
+        yield
+    finally:
+        del model._maybe_symbolic_build
+
+
 def current_graph() -> tf.Graph | None:
     """Returns the graph that is built, or None where code is eager."""
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -499,33 +512,51 @@ def around_control_flow(
 def _keep_gradient_in_graph(result: tf.Tensor) -> None:
     # The body of a loop may be freed before its gradient is asked for.
     graph = around_control_flow(result.graph)
-    _keep_gradient(result.op.get_attr("_gradient_op_type"), graph)
+    _keep_gradient(result.op.get_attr("_gradient_op_type").decode(), graph)
 
 
-def free_gradients_with(graph: tf.Graph) -> None:
-    """Frees the gradients of all calls in a graph, and in its functions, with it.
+@contextlib.contextmanager
+def gradients_freed_with_graphs() -> Iterator[None]:
+    """Frees the gradients of all calls within the block with the graphs of the calls.
 
     They include those of TensorFlow and Keras, which `custom_gradient` does not see.
     """
-    definition = graph.as_graph_def()
-    functions = (function.node_def for function in definition.library.function)
-    for node in itertools.chain(definition.node, *functions):
-        if node.op == "IdentityN" and "_gradient_op_type" in node.attr:
-            _keep_gradient(node.attr["_gradient_op_type"].s, graph)
+    from tensorflow.python.framework import ops
+
+    table = ops.gradient_registry._registry
+    before = set(table)
+    try:
+        yield
+    finally:
+        for name in set(table) - before:
+            graph = _graph_of_gradient(table[name]["type"])
+            if graph is not None:
+                _keep_gradient(name, around_control_flow(graph))
 
 
-def _keep_gradient(name: bytes, graph: tf.Graph) -> None:
+def _graph_of_gradient(gradient: Callable[..., Any]) -> tf.Graph | None:
+    """Returns the graph of the call whose gradient `tf.custom_gradient` made."""
+    if not inspect.isfunction(gradient):
+        return None
+    of_call = inspect.getclosurevars(gradient).nonlocals.get("tape_grad_fn")
+    if of_call is None:
+        return None
+    result = inspect.getclosurevars(of_call).nonlocals["result"]
+    return tf.nest.flatten(result)[0].graph
+
+
+def _keep_gradient(name: str, graph: tf.Graph) -> None:
     """Makes the graph keep a gradient, of which the table keeps a weak reference."""
     from tensorflow.python.framework import ops
 
     table = ops.gradient_registry._registry
-    entry = table.get(name.decode())
+    entry = table.get(name)
     if entry is None or isinstance(entry["type"], _WeakGradient):
         return
     gradient = entry["type"]
     graph.gradients_of_calls = [*getattr(graph, "gradients_of_calls", ()), gradient]
     entry["type"] = _WeakGradient(gradient)
-    weakref.finalize(graph, table.pop, name.decode(), None).atexit = False
+    weakref.finalize(graph, table.pop, name, None).atexit = False
 
 
 class _WeakGradient:

@@ -347,8 +347,30 @@ class BayesianModel(PredictiveModel):
         """
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
-        steps_per_epoch = arguments.get("steps_per_epoch")
         class_weight = arguments.pop("class_weight", None)
+        first_rows = FirstRows(self) if self._starts_noise else None
+        rows = self._read_rows(arguments, dataset_size, first_rows)
+        validation = arguments.get("validation_data")
+        if isinstance(validation, list | tuple) and len(validation) > 1:
+            self._check_arrays(*validation)
+        if rows.targets is None and not self.likelihood.adapted:
+            raise ValueError(
+                "The shift and scale of the targets cannot be read off a generator or "
+                "endless data. Call `model.likelihood.adapt(y)` with the training "
+                f"targets before `fit`. Received: x of type {type(x).__name__}"
+            )
+        if class_weight is not None:
+            rows = self._weigh_classes(class_weight, rows, arguments)
+        return self._fit(rows, bound, first_rows)
+
+    def _read_rows(
+        self,
+        arguments: Options,
+        dataset_size: float | None,
+        first_rows: FirstRows | None,
+    ) -> TrainingRows:
+        """Reads the data in the arguments of `fit`, and checks the inputs."""
+        x, steps_per_epoch = arguments["x"], arguments.get("steps_per_epoch")
         needs_size = any(
             layer.kl_weight_is_automatic for layer in self.variational_layers
         )
@@ -356,19 +378,15 @@ class BayesianModel(PredictiveModel):
         if inspect.isgenerator(x) and needs_size and dataset_size is None:
             arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
         finite = FiniteInputs(self, self._num_members)
-        first_rows = FirstRows(self)
-        starts_noise = not self.likelihood.adapted and (
-            self.likelihood.starts_at_residuals or self._starts_at_a_network
-        )
 
         def observe(inputs: ArrayLike) -> None:
             finite.add(inputs)
-            if starts_noise:
+            if first_rows is not None:
                 first_rows.add(inputs)
 
         rows = training_rows(
             x,
-            y,
+            arguments["y"],
             dataset_size=dataset_size,
             steps_per_epoch=steps_per_epoch,
             sample_weight=arguments.get("sample_weight"),
@@ -383,21 +401,29 @@ class BayesianModel(PredictiveModel):
             observe=observe,
         )
         finite.check()
-        validation = arguments.get("validation_data")
-        if isinstance(validation, list | tuple) and len(validation) > 1:
-            self._check_arrays(*validation)
-        if rows.targets is None and not self.likelihood.adapted:
-            raise ValueError(
-                "The shift and scale of the targets cannot be read off a generator or "
-                "endless data. Call `model.likelihood.adapt(y)` with the training "
-                f"targets before `fit`. Received: x of type {type(x).__name__}"
-            )
-        if class_weight is not None:
-            rows = self._weigh_classes(class_weight, rows, arguments)
+        return rows
+
+    def fit_rows(self, rows: TrainingRows, *args: Any, **kwargs: Any) -> Any:
+        """Trains as `fit` on rows that are known: reads no data before it trains.
+
+        Args:
+            rows: Number of the rows, their targets, and how members share them.
+            *args: As for `keras.Model.fit`.
+            **kwargs: As for `keras.Model.fit`.
+        """
+        return self._fit(rows, inspect.signature(super().fit).bind(*args, **kwargs))
+
+    def _fit(
+        self,
+        rows: TrainingRows,
+        bound: inspect.BoundArguments,
+        first_rows: FirstRows | None = None,
+    ) -> keras.callbacks.History:
+        """Calls Keras' `fit` with bound arguments, prepared for these rows."""
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
-        with self.training_on(rows), first_callbacks(self, arguments, first):
-            if starts_noise:
+        with self.training_on(rows), first_callbacks(self, bound.arguments, first):
+            if first_rows is not None:
                 self._start_at_residuals(first_rows, rows)
             if self.compiled and not self.optimizer.built:
                 # A step that creates the optimizer's variables is traced twice.
@@ -406,6 +432,13 @@ class BayesianModel(PredictiveModel):
             history = super().fit(*bound.args, **bound.kwargs)
         finite_loss.check()
         return history
+
+    @property
+    def _starts_noise(self) -> bool:
+        """Whether a learned noise starts at the residuals of the first rows."""
+        return not self.likelihood.adapted and (
+            self.likelihood.starts_at_residuals or self._starts_at_a_network
+        )
 
     @property
     def _starts_at_a_network(self) -> bool:
@@ -504,7 +537,7 @@ class BayesianModel(PredictiveModel):
         recalibration, inference = self._recalibration, self.inference
         layers = self.variational_layers
         try:
-            self._discard_recalibration("Training discards", stacklevel=6)
+            self._discard_recalibration("Training discards", stacklevel=7)
             self.inference = None
             self._prepare_for(rows)
             for layer in layers:

@@ -70,5 +70,5 @@ def warn_of_other_units(
             f"the {likelihood.location_name} in the units of the targets. Convert a "
             "network that gives that, train the twin from the start, or choose another "
             "likelihood.",
-            stacklevel=5,
+            stacklevel=6,
         )

@@ -232,7 +232,7 @@ class _Reader:
             if distinct is not None:
                 total = distinct * mean_weight
             counts = "; if they are counts, pass the sum over the rows as "
-            warn_if_far_from_rows(weights, f"{counts}`dataset_size`", stacklevel=4)
+            warn_if_far_from_rows(weights, f"{counts}`dataset_size`", stacklevel=5)
         has_mean = self._rows_have_weights and mean_weight > 0
         return TrainingRows(
             targets=targets,
@@ -362,7 +362,7 @@ def _warn_of_forms(distinct: int) -> None:
         "The dataset concatenates forms of the same rows, which count once. Pass "
         "`dataset_size=N` if they are rows of their own. "
         f"Received: a dataset of N={distinct} different rows",
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -371,7 +371,7 @@ def _warn_of_steps(steps: int) -> None:
         f"The length of the data is not known, so that the {steps} steps of an epoch "
         "are taken for one pass over the training rows. Pass `dataset_size=N` if they "
         f"are not. Received: steps_per_epoch={steps}",
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

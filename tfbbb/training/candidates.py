@@ -22,7 +22,6 @@ from tfbbb.training.spec.training import TrainingSpec
 from tfbbb.training.temperature_choice import TemperatureChoice, Trial, choose
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.untempering import can_untemper, untemper
-from tfbbb.training.xla import XLA
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,9 @@ def train_candidates(
     directory: Path | None,
     checkpoint_seconds: float,
     fingerprint: str,
-    xla: XLA,
+    xla: bool,
     validate_left_out: bool,
-    reserve: float,
+    reserve: Callable[[], float],
     untempers: bool = False,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
@@ -132,7 +131,7 @@ def train_candidates(
                 held_out=held_out,
                 early_stopping=training.early_stopping,
                 max_seconds=limit.of_steps(number, number_of_all, seconds),
-                reserve=reserve if number + 1 == number_of_all else 0.0,
+                reserve=reserve if number + 1 == number_of_all else lambda: 0.0,
                 decay=None if plan.learning_rate.decay == "constant" else rate,
                 checkpoint_directory=of_this,
                 checkpoint_seconds=checkpoint_seconds,

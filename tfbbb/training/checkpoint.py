@@ -2,22 +2,25 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import keras
 import numpy as np
 
 from tfbbb.base.files import disk_faults_named, flush
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import Config
+from tfbbb.base.types import Config, Options, Structure
+from tfbbb.bayes import kl_schedules
+from tfbbb.model.bayesian_model import BayesianModel
 
-# The last digit is the version of the format.
-_MAGIC = b"tfbbb checkpoint 1\n"
+_HEADER, _START_OF_ZIP = "header", b"PK"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _PREFIX = "checkpoint-"
 _UNFINISHED = "unfinished-checkpoint"
@@ -50,54 +53,28 @@ class Checkpoint:
     arrays: Mapping[str, np.ndarray]
 
     def to_bytes(self) -> bytes:
-        """Returns the checkpoint as bytes.
-
-        The format is: a line that names the format, the length of the JSON header in
-        eight bytes, the header, the arrays (little-endian, row-major), and the SHA-256
-        of everything before it.
-        """
-        arrays = {name: np.asarray(array) for name, array in self.arrays.items()}
-        header = json.dumps(
-            {
-                "step": self.step,
-                "fingerprint": self.fingerprint,
-                "state": self.state,
-                "arrays": [
-                    {"name": name, "dtype": array.dtype.str, "shape": array.shape}
-                    for name, array in arrays.items()
-                ],
-            }
-        ).encode()
-        content = b"".join(
-            [
-                _MAGIC,
-                len(header).to_bytes(8, "little"),
-                header,
-                *(array.tobytes() for array in arrays.values()),
-            ]
-        )
+        """Returns the checkpoint as bytes: arrays as of `np.savez`, and a digest."""
+        file = io.BytesIO()
+        header = json.dumps([self.step, self.fingerprint, self.state])
+        entries: Options = {_HEADER: np.array(header), **self.arrays}
+        np.savez(file, **entries)
+        content = file.getvalue()
         return content + hashlib.sha256(content).digest()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
         """Creates a checkpoint from the result of `to_bytes`."""
         content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
-        if not content.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
+        is_whole = hashlib.sha256(content).digest() == digest
+        if not (is_whole and content.startswith(_START_OF_ZIP)):
             raise DamagedCheckpointError(
                 "The checkpoint is damaged: its digest has changed since it was "
                 f"written. Received: {len(data)} bytes"
             )
-        start = len(_MAGIC) + 8
-        place = start + int.from_bytes(content[len(_MAGIC) : start], "little")
-        header = json.loads(content[start:place])
-        arrays = {}
-        for entry in header["arrays"]:
-            dtype = np.dtype(entry["dtype"])
-            count = int(np.prod(entry["shape"], dtype=int))
-            array = np.frombuffer(content, dtype, count, offset=place)
-            arrays[entry["name"]] = array.reshape(entry["shape"])
-            place += array.nbytes
-        return cls(header["step"], header["fingerprint"], header["state"], arrays)
+        with np.load(io.BytesIO(content)) as file:
+            arrays = dict(file)
+        step, fingerprint, state = json.loads(str(arrays.pop(_HEADER)))
+        return cls(step, fingerprint, state, arrays)
 
 
 class Checkpoints:
@@ -170,3 +147,66 @@ class Checkpoints:
 
     def _newest_first(self) -> list[Path]:
         return sorted(self._directory.glob(f"{_PREFIX}*"), reverse=True)
+
+
+def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
+    """Returns every variable that training changes, by stable names.
+
+    These are the variables of the layers, their random states and the optimizer.
+    Keras' own names differ each time a model is created.
+    """
+    parts = {
+        "model": model.variables,
+        "optimizer": model.optimizer.variables,
+    }
+    return {
+        f"{part}/{number}": variable
+        for part, variables in parts.items()
+        for number, variable in enumerate(_deduplicate(variables))
+    }
+
+
+def named_arrays(model: keras.Model) -> dict[str, np.ndarray]:
+    """Returns the values of `named_variables`."""
+    return {name: variable.numpy() for name, variable in named_variables(model).items()}
+
+
+def assign(model: keras.Model, arrays: Mapping[str, np.ndarray]) -> None:
+    """Assigns values that `named_arrays` returned for an equal model."""
+    for name, variable in named_variables(model).items():
+        variable.assign(arrays[name])
+
+
+def _deduplicate(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
+    return list({id(variable): variable for variable in variables}.values())
+
+
+def training_fingerprint(
+    model: BayesianModel, held_out: Structure | None, **others: object
+) -> str:
+    """Returns a digest that differs if the result of a training would differ."""
+    optimizer = keras.optimizers.serialize(model.optimizer)
+    # Keras adds a number to the name, which depends on the process.
+    optimizer["config"].pop("name")
+    description = {
+        "variables": [
+            (name, variable.dtype, tuple(variable.shape))
+            for name, variable in named_variables(model).items()
+        ],
+        "optimizer": optimizer,
+        "kl_schedule": kl_schedules.serialize(model.kl_schedule),
+        "held_out": _digests(held_out),
+        **others,
+    }
+    text = json.dumps(description, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digests(arrays: Structure | None) -> list[str]:
+    return [
+        hashlib.sha256(
+            "\0".join(array).encode() if array.dtype == object else array.tobytes()
+        ).hexdigest()
+        for array in map(np.asarray, keras.tree.flatten(arrays))
+        if arrays is not None
+    ]

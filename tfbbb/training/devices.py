@@ -1,11 +1,8 @@
 """The devices that a training uses, and the rows of each of them."""
 
-from collections.abc import Callable
 from functools import cache
 
 import tensorflow as tf
-
-from tfbbb.base.types import Structure
 
 
 def training_strategy(devices: str) -> tf.distribute.Strategy:
@@ -38,31 +35,3 @@ def describe_devices(devices: str) -> str:
     if len(usable) == 1:
         return f"on one {kind}, as TensorFlow sees no other device"
     return f"on {len(usable)} {kind}s, which share the rows of each batch"
-
-
-def run_on_replicas(
-    strategy: tf.distribute.Strategy,
-    step: Callable[[Structure], object],
-    batch: Structure,
-) -> None:
-    """Runs a step on each replica of a strategy, with its part of the batch's rows.
-
-    The parts differ by at most one row; the last parts are the larger ones, and a part
-    of a batch with fewer rows than replicas may be empty.
-    """
-    number = strategy.num_replicas_in_sync
-    if number == 1:
-        step(batch)
-        return
-
-    def run_part() -> None:
-        context = tf.distribute.get_replica_context()
-        index = tf.cast(context.replica_id_in_sync_group, tf.int32)
-
-        def part(tensor: tf.Tensor) -> tf.Tensor:
-            rows = tf.shape(tensor)[0]
-            return tensor[rows * index // number : rows * (index + 1) // number]
-
-        step(tf.nest.map_structure(part, batch))
-
-    strategy.run(run_part)

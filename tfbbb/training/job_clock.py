@@ -38,21 +38,21 @@ class Part:
 
 # In the order in which a training takes them.
 PARTS = {
-    "loading": Part(LOADING, 0.0, first=8.0),
+    "loading": Part(LOADING, 0.0, first=6.0),
     "reading": Part("reading the table", 0.05, per_thousand=0.01),
-    "likelihood": Part("choosing a likelihood", 0.3, first=0.5, per_thousand=0.3),
+    "likelihood": Part("choosing a likelihood", 0.2, per_thousand=0.1),
     "network": Part("building the network", 0.1, first=0.1),
-    "first step": Part(TRAINING, 1.3, first=2.2),
+    "first step": Part(TRAINING, 1.2, first=0.4),
     "steps": Part(TRAINING, 8.0, of_steps=True),
     "choice": Part(TRAINING, 0.6, first=0.2, per_thousand=0.2),
     "baselines": Part(TRAINING, 0.5, per_thousand=0.4),
-    "linear network": Part(TRAINING, 3.0, certain=False, of_steps=True),
-    "more rows": Part(TRAINING, 4.4, certain=False, of_steps=True),
-    "calibration": Part("calibrating", 2.0, first=0.4, per_thousand=0.3, after=True),
-    "familiarity": Part("calibrating", 0.6, per_thousand=0.3, after=True),
-    "judgement": Part("judging", 1.2, after=True),
-    "report": Part("writing the report", 1.1, first=0.2, after=True),
-    "model": Part("writing the model", 5.1, first=0.7, after=True),
+    "linear network": Part(TRAINING, 2.2, certain=False, of_steps=True),
+    "more rows": Part(TRAINING, 3.4, certain=False, of_steps=True),
+    "calibration": Part("calibrating", 0.8, per_thousand=0.3, after=True),
+    "familiarity": Part("calibrating", 1.8, per_thousand=0.4, after=True),
+    "judgement": Part("judging", 1.7, after=True),
+    "report": Part("writing the report", 0.9, after=True),
+    "model": Part("writing the model", 3.4, first=0.4, after=True),
     "version": Part("publishing the version", 0.5, after=True),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
@@ -209,12 +209,16 @@ class JobClock:
                 self._first_report = progress
             self._report, self._reported_at = progress, self._now()
 
-    @property
-    def reserve(self) -> float:
-        """How many times as long as the first step all takes that follows the last."""
+    def seconds_from(self, first: str) -> float:
+        """Returns the expected seconds of a part and of all certain ones after it.
+
+        A processor that was fast so far may become slower.
+        """
         with self._lock:
-            after = [name for name, part in PARTS.items() if part.after]
-            return sum(map(self._expected, after)) / self._expected("first step")
+            names = list(PARTS)
+            later = names[names.index(first) :]
+            certain = [n for n in later if n == first or PARTS[n].certain]
+            return max(self._slowness, 1.0) * sum(map(self._expected, certain))
 
     def left(self) -> TimeLeft:
         """Estimates the time that is left."""

@@ -19,7 +19,6 @@ from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec.training import TrainingSpec
 from tfbbb.training.temperature_choice import choice_with_more_rows
-from tfbbb.training.xla import XLA
 
 
 def train_on_more_rows(
@@ -30,10 +29,11 @@ def train_on_more_rows(
     training: TrainingSpec,
     *,
     max_seconds: float,
+    reserve: Callable[[], float],
     directory: Path | None,
     checkpoint_seconds: float,
     fingerprint: str,
-    xla: XLA,
+    xla: bool,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> tuple[Candidate, int]:
@@ -69,6 +69,7 @@ def train_on_more_rows(
             seed=training.seed + 1,
             member_rows=left_out,
             max_seconds=max_seconds,
+            reserve=reserve,
             decay=None if plan.learning_rate.decay == "constant" else rate,
             checkpoint_directory=directory,
             checkpoint_seconds=checkpoint_seconds,

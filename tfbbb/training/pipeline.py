@@ -51,6 +51,7 @@ from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import Calibrated, calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
+from tfbbb.training.rounds import seconds_per_step
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart
@@ -64,15 +65,12 @@ from tfbbb.training.target_likelihood import (
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
-from tfbbb.training.xla import XLA
 
 # The warning about a version that does not become `latest`.
 WAITS = (
     "A service does not take the version as `latest` until somebody makes it so, by "
     "the label `latest` or on the page."
 )
-# Of training steps, as measured on two cores.
-_SECONDS_PER_STEP, _OPERATIONS_PER_ROW, _OPERATIONS_PER_SECOND = 0.002, 6, 3e10
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -114,6 +112,7 @@ class Run:
         scored: The log likelihood and the error of each of them.
         familiarity: By `learn_familiarity`: the familiarity of rows, if there is one.
         extrapolation: What widens rows beyond the training rows, if anything does.
+        has_time: Whether there was time for these two.
         judgement: By `judge_model`: the figures beside those of the baselines.
         recipe: What the training chose.
     """
@@ -127,7 +126,7 @@ class Run:
     limit: TimeLimit
     directory: Path | None
     checkpoint_seconds: float
-    xla: XLA
+    xla: bool
     validate_left_out: bool
     serving: ServingVersion | None = None
     clock: JobClock = field(default_factory=JobClock)
@@ -149,6 +148,7 @@ class Run:
     scored: PredictedRows = _LATER
     familiarity: Familiarity | None = None
     extrapolation: Extrapolation | None = None
+    has_time: bool = True
     judgement: Config = _LATER
     recipe: Config = _LATER
 
@@ -255,13 +255,13 @@ def make_plan(run: Run) -> Run:
         last=prepared.last,
         row_weights=prepared.weights,
     )
-    seconds = sum(
-        _seconds_of_steps(plan.steps, plan.batch_size, network) for network in networks
+    seconds = plan.steps * sum(
+        seconds_per_step(network, plan.batch_size) for network in networks
     )
     run.clock.expect("steps", seconds)
     # The first half as many steps of a third of the members; the other ones quickly.
-    run.clock.expect("more rows", 0.2 * seconds + 2.0)
-    run.clock.expect("linear network", 0.2 * seconds + 1.5)
+    run.clock.expect("more rows", 0.2 * seconds + 1.5)
+    run.clock.expect("linear network", 0.2 * seconds + 1.0)
     if not plan.simpler:
         run.clock.skip("linear network")
     if not _has_more_rows(members, plan):
@@ -315,7 +315,7 @@ def _train(
         fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name or 0}",
         xla=run.xla,
         validate_left_out=run.validate_left_out,
-        reserve=run.clock.reserve,
+        reserve=lambda: run.clock.seconds_from("choice"),
         untempers=untempers,
         report=report,
         should_stop=run.should_stop,
@@ -389,7 +389,8 @@ def use_more_rows(run: Run) -> Run:
         run.prepared,
         members,
         run.training,
-        max_seconds=0.5 * run.limit.rest().seconds,
+        max_seconds=run.limit.rest().seconds,
+        reserve=lambda: run.clock.seconds_from("calibration"),
         directory=run.directory / "more_rows" if run.directory is not None else None,
         checkpoint_seconds=run.checkpoint_seconds,
         fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {best.name}",
@@ -399,15 +400,6 @@ def use_more_rows(run: Run) -> Run:
     )
     candidates = [better if each is best else each for each in run.candidates]
     return replace(run, candidates=candidates, steps_on_more_rows=steps)
-
-
-def _seconds_of_steps(steps: int, batch_size: int, network: BayesianModel) -> float:
-    """Returns the seconds of some steps on a processor of speed 1.
-
-    A step multiplies each parameter with each row a few times.
-    """
-    operations = _OPERATIONS_PER_ROW * batch_size * network.count_params()
-    return steps * (_SECONDS_PER_STEP + operations / _OPERATIONS_PER_SECOND)
 
 
 def _has_more_rows(members: MemberRows, plan: TrainingPlan) -> bool:
@@ -452,6 +444,8 @@ def learn_familiarity(run: Run) -> Run:
     does not change: rows left out are like the training rows.
     """
     rows, seed = run.prepared.rows, run.training.seed
+    if run.limit.elapsed + run.clock.seconds_from("familiarity") > run.limit.seconds:
+        return replace(run, has_time=False)
     run.clock.begin("familiarity")
     familiarity = fit_familiarity(rows, run.prepared.schema, seed)
     if familiarity is None:
@@ -479,16 +473,22 @@ def judge_model(run: Run) -> Run:
     judgement["convergence"] = convergence
     recipe = _describe(run)
     ended = []
-    if recipe["out_of_time"]:
+    if not run.has_time:
+        ended.append(
+            "`max_seconds` left no time to learn which rows are unlike the training "
+            "rows."
+        )
+    out_of_time = recipe["out_of_time"]
+    if out_of_time:
         steps = "1 step" if recipe["steps"] == 1 else f"{recipe['steps']} steps"
-        ended = [
+        ended.append(
             f"`max_seconds` = {run.training.max_seconds:g} ended the training after "
             f"{steps}: with more time the model may be better."
-        ]
+        )
     # After a few steps, better probabilities may come from the likelihood alone, and a
     # little less error from chance.
     compared = judgement["comparisons"]
-    judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
+    judgement["learned"] &= not out_of_time or beats_constant(compared, STANDARD_ERRORS)
     beaten = _compare_with_serving(run, judgement)
     judgement["verdict"] = verdict(judgement)
     is_off = judgement.get("sums", {}).get("off", False)

@@ -93,7 +93,6 @@ def describe_recipe(
         "steps": outcome.step,
         "steps_on_more_rows": steps_on_more_rows,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
-        **({} if outcome.xla is None else {"xla": outcome.xla.to_state()}),
     }
 
 

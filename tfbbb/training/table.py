@@ -30,7 +30,6 @@ from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.xla import XLA
 
 STEPS = (
     prepare_rows,
@@ -53,7 +52,7 @@ def train_table(
     serving: ServingVersion | None = None,
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
-    xla: XLA = "auto",
+    xla: bool = False,
     validate_left_out: bool = False,
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -94,8 +93,8 @@ def train_table(
             and for checkpoints, from which an interrupted training of the same table
             and spec resumes. None for neither.
         checkpoint_seconds: Time between checkpoints.
-        xla: Whether XLA compiles the steps, as for `tfbbb.training.loop.fit`: by
-            default where it is faster on a GPU.
+        xla: Whether XLA compiles the steps. It draws other random numbers, so the
+            weights differ; on CPUs it is slower.
         validate_left_out: Whether the progress has the `val_nll` of rows that members
             leave out, as it has that of held-out rows: by one draw of each member, a
             mean over all temperatures. It draws from the same noise as the training,

@@ -4,15 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tfbbb.base.types import Tensor
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
 
 
 class TrainingTemperature:
     """Sets `kl_weight = T/N` in the layers without a `kl_weight` of their own.
 
-    Layers that were given a `kl_weight` keep it. Both training loops, `fit` of
-    `BayesianModel` and that of tables, set the weights through this object.
+    Layers that were given a `kl_weight` keep it.
 
     Args:
         layers: The variational layers of the model.
@@ -59,16 +57,7 @@ class TrainingTemperature:
             return {"temperature": next(iter(own.values()))}
         return found | own
 
-    def kl_weight(self, temperature: float) -> float:
-        """Returns T/N."""
-        return temperature / self._num_rows
-
     def assign(self, temperature: float) -> None:
         """Sets the weights to T/N."""
-        if self._layers:
-            self.assign_kl_weight(self.kl_weight(temperature))
-
-    def assign_kl_weight(self, kl_weight: float | Tensor) -> None:
-        """Sets the weights to a number, or to a tensor of the graph being traced."""
         for layer in self._layers:
-            layer.kl_weight.assign(kl_weight)
+            layer.kl_weight.assign(temperature / self._num_rows)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
@@ -29,10 +30,9 @@ from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
 from service.api.keys import session
 from service.api.keys.authentication import Authentication
-from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
-from service.api.labels.routes import LabelRoutes
+from service.api.labels.repository import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
 from service.api.metrics.disk import DiskMetrics
 from service.api.metrics.feedback import FeedbackMetrics
@@ -100,7 +100,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
-        hide_keys_in_access_log()
+        # `RequestLog` logs all requests, without the keys that URLs may have.
+        logging.getLogger("uvicorn.access").disabled = True
         # Threads that wait for a database which does not answer must not use up those
         # of other requests.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
@@ -200,7 +201,7 @@ def _create_state(
     return ServiceState(
         settings=settings,
         database=database,
-        keyring=Keyring(database, settings),
+        keyring=Keyring(database),
         models=models,
         latest_version=LatestVersionBarrier(models),
         routes=LabelRoutes(database),

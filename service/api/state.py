@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
-from service.api.labels.routes import LabelRoutes
+from service.api.labels.repository import LabelRoutes
 from service.api.metrics.registries import Registries
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.sandbox import Sandbox

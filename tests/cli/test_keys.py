@@ -72,7 +72,7 @@ def test_an_error_is_one_sentence(tfbbb, arguments, message):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("ci.changeme", "needs 128 random bits"),
+        ("ci.changeme", "needs 32 random characters"),
         ("", "A key must be `prefix.secret`"),
         (CHOSEN, "key has this prefix already"),
     ],

@@ -82,7 +82,7 @@ def test_a_named_models_directory_is_created(tfbbb, served, tmp_path):
             [],
             "needs the package `adlfs`: pip install adlfs.",
         ),
-        ({"ADMIN_KEY": "admin.changeme"}, ["--port", 0], "needs 128 random bits"),
+        ({"ADMIN_KEY": "admin.changeme"}, ["--port", 0], "needs 32 random characters"),
         ({}, ["--models", "file"], "file is a file; name the models directory"),
         ({"JOB_SLOTS": "0"}, ["--models", "a/b"], "There is no directory a/b; "),
         (

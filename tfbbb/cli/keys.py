@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from tfbbb.cli.application import Application
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.listing import AsJson, format_time, print_list
@@ -59,8 +59,8 @@ def create(
         bool,
         typer.Option(
             "--key-stdin",
-            help="Read the key, `prefix.secret` with 128 random bits, from standard "
-            "input instead of generating it.",
+            help="Read the key, `prefix.secret` with 32 random characters, from "
+            "standard input instead of generating it.",
         ),
     ] = False,
     data_dir: DataDir = None,

@@ -81,8 +81,6 @@ def serve(
     \b
     SETTINGS
 
-    (*) unless the key has a limit of its own
-
     Example: tfbbb serve --port 9000 --models models
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
@@ -155,7 +153,7 @@ def _reserve_port(host: str, port: int) -> socket.socket:
 def _prepare(settings: "Settings", host: str) -> "Credential | None":
     """Prepares the database and the directories; returns the first key, if made."""
     from service.api.keys.credential import CredentialError
-    from service.api.keys.first_key import NoKeyError, create_first_key
+    from service.api.keys.repository import NoKeyError, create_first_key
     from service.api.preparation import prepare
     from service.shared.installation import InstallationError
 

@@ -1,7 +1,5 @@
 """A model of the service."""
 
-import hashlib
-import secrets
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -240,12 +238,11 @@ class Model:
         *,
         version: int | None = None,
         label: str | None = None,
-        idempotency_key: str | None = None,
     ) -> int:
         """Tells the service what came true, which scores a version by it.
 
-        Each request of at most 1000 rows is counted wholly or not at all, and once even
-        if it is sent again because the connection broke.
+        Each request of at most 1000 rows is counted wholly or not at all, and is not
+        sent again if the connection breaks.
 
         Args:
             rows: The rows, as for `predict`.
@@ -253,9 +250,6 @@ class Model:
                 class.
             version: The version that is scored; `self.version` by default.
             label: Label of a version, in place of `version`.
-            idempotency_key: A text that stands for these rows. Calls with the same text
-                and the same rows count them once for each version, so that a call that
-                was interrupted can be repeated. None counts the rows at each call.
 
         Returns:
             The version that was scored.
@@ -269,16 +263,11 @@ class Model:
             raise ValueError("There are no rows to score. Received: an empty table")
         _check_targets(targets, table)
         path, scored = self._build_path(version, label), 0
-        call = idempotency_key or secrets.token_hex(16)
         for start in range(0, len(table), ROWS_OF_JSON):
             stop = min(start + ROWS_OF_JSON, len(table))
             request = table.json_request(start, stop, {}, targets)
-            block = hashlib.sha256(f"{call} {path} {start}".encode())
-            request["headers"]["Idempotency-Key"] = block.hexdigest()
             try:
-                answer = self._connection.request(
-                    "POST", f"{path}/feedback", idempotent=True, **request
-                )
+                answer = self._connection.request("POST", f"{path}/feedback", **request)
             except ServiceError as error:
                 raise _in_rows(error, start, stop) from None
             # The version of the first rows scores the rest too.

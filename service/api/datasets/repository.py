@@ -80,7 +80,9 @@ def find_same_bytes(session: Session, sha256: str) -> Dataset | None:
     return session.scalar(query)
 
 
-def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
+def check_quota(
+    session: Session, caller: Caller, num_bytes: int, most_bytes: int
+) -> None:
     """Raises `QuotaExceeded` unless the caller may add a dataset of this size."""
     if caller.key_id is not None:
         # Lock the key, so that two of its uploads cannot exceed the limit together.
@@ -88,12 +90,11 @@ def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
         session.execute(key.with_for_update())
     used = sqlalchemy.func.coalesce(sqlalchemy.func.sum(Dataset.num_bytes), 0)
     num_used = session.scalar(sqlalchemy.select(used).where(owned_by(caller))) or 0
-    if num_used + num_bytes > caller.max_dataset_bytes:
+    if num_used + num_bytes > most_bytes:
         raise QuotaExceeded(
             f"The datasets of the key {caller.name!r:.100} may have "
-            f"{caller.max_dataset_bytes} bytes in all; delete some, or ask the "
-            f"operator of the service for a higher limit. Received: {num_bytes} bytes "
-            f"beside the {num_used} stored"
+            f"{most_bytes} bytes in all (TFBBB_MAX_DATASET_BYTES); delete some. "
+            f"Received: {num_bytes} bytes beside the {num_used} stored"
         )
 
 

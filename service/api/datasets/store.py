@@ -4,6 +4,7 @@ import logging
 import re
 
 import sqlalchemy
+from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
 from service.api.datasets.upload_file import (
@@ -91,7 +92,7 @@ class DatasetStore:
                 own.uploaded_again_at = self._database.now(session)
                 own.name = name or own.name
                 return own, None
-            repository.check_quota(session, caller, file.num_bytes)
+            self._check_quota(session, caller, file)
             same = repository.find_same_bytes(session, file.sha256)
         if same is None:
             return None, None
@@ -119,7 +120,7 @@ class DatasetStore:
             own = repository.find_upload(session, caller, file.sha256)
             if own is not None:
                 return own, False
-            repository.check_quota(session, caller, file.num_bytes)
+            self._check_quota(session, caller, file)
             with convert_disk_errors():
                 self._store.add_dataset(file.path, stored)
             dataset = Dataset(
@@ -146,6 +147,10 @@ class DatasetStore:
                 repository.check_unused_since(session, dataset, unused_since)
             session.delete(dataset)
         self._remove_unreferred(dataset.sha256, dataset.format)
+
+    def _check_quota(self, session: Session, caller: Caller, file: UploadFile) -> None:
+        most = self._settings.max_dataset_bytes
+        repository.check_quota(session, caller, file.num_bytes, most)
 
     def _remove_unreferred(self, sha256: str, format: str) -> None:
         with self._database.writing() as session:

@@ -15,7 +15,7 @@ from starlette.types import Scope as ASGIScope
 from service.api.http.body_limit import body_limit
 from service.api.http.errors import as_json
 from service.api.keys.caller import Caller
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.errors import Forbidden, RequestTooLarge
 from service.shared.json_types import JsonObject

@@ -47,7 +47,7 @@ def submit(
                     f"another body, which created job {earlier.id}; use a new key for "
                     "each job."
                 )
-        _check_quota(session, caller)
+        check_quota(queue, session, caller)
         dataset = _validate_dataset(session, request, parent)
         job = Job(
             key_id=caller.key_id,
@@ -64,12 +64,6 @@ def submit(
         )
         queue.submit(session, job)
         return job, True
-
-
-def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
-    """Checks that the caller may queue one more job; holds until the commit."""
-    queue.database.lock(session, f"jobs of {caller.key_id}")
-    _check_quota(session, caller)
 
 
 def lock_inputs(session: Session, job: Job) -> None:
@@ -115,16 +109,17 @@ def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:
     )
 
 
-def _check_quota(session: Session, caller: Caller) -> None:
+def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
+    """Checks that the caller may queue one more job; holds until the commit."""
+    queue.database.lock(session, f"jobs of {caller.key_id}")
     queued = select(sqlalchemy.func.count()).where(
         Job.state == JobState.QUEUED, Job.key_id.is_not_distinct_from(caller.key_id)
     )
-    count = session.scalar(queued) or 0
-    if count >= caller.max_queued_jobs:
+    count, most = session.scalar(queued) or 0, queue.settings.max_queued_jobs
+    if count >= most:
         raise QueueFull(
             f"The queue of the key {caller.name!r} is full: {count} jobs are queued, "
-            f"and at most {caller.max_queued_jobs} may be; wait until some start, or "
-            "cancel some."
+            f"and at most {most} may be; wait until some start, or cancel some."
         )
 
 

@@ -1,6 +1,5 @@
 """Authenticates every request before it is routed."""
 
-import asyncio
 from http import HTTPMethod
 from urllib.parse import parse_qs
 
@@ -10,9 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.http.errors import service_error_response
 from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
-from service.api.keys.browser import cookie_name
-from service.api.keys.caller import Caller
-from service.api.keys.first_key import is_loopback
+from service.api.keys.caller import ANYONE, Caller
+from service.api.keys.repository import is_loopback
+from service.api.keys.session import cookie_name
 from service.api.state import ServiceState
 from service.shared.database import Actor, acting
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
@@ -35,7 +34,6 @@ class Authentication:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._writing: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not _is_open(scope["path"]):
@@ -78,16 +76,9 @@ class Authentication:
         if text is None:
             _check_page(connection)
             if state.settings.insecure:
-                return Caller.anyone(state.settings)
+                return ANYONE
             text, of_session = _browser_credential(connection)
-        keyring = state.keyring
-        caller = await keyring.find(text, of_session=of_session)
-        if keyring.is_use_due(caller):
-            loop = asyncio.get_running_loop()
-            writing = loop.run_in_executor(None, keyring.record_use, caller)
-            self._writing.add(writing)
-            writing.add_done_callback(self._writing.discard)
-        return caller
+        return await state.keyring.find(text, of_session=of_session)
 
 
 def _actor(connection: HTTPConnection) -> Actor:

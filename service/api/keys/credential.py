@@ -1,17 +1,29 @@
-"""Generates, parses and hashes the credential of a key."""
+"""What a key is: the scopes that it has, and the credential that clients send."""
 
 import hashlib
-import math
 import re
 import secrets
-import string
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Self
 
-_MIN_BITS = 128
-_MIN_DISTINCT = 8
+_LEAST_CHARACTERS, _LEAST_DISTINCT = 32, 8
 _FORM = re.compile(r"([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_~+/=-]{1,512})")
-_ALPHABETS = (string.digits, string.digits + "abcdef", string.digits + "ABCDEF")
+
+
+class Scope(StrEnum):
+    """What a key allows; each scope includes those before it."""
+
+    METRICS = "metrics"
+    PREDICT = "predict"
+    TRAIN = "train"
+    ADMIN = "admin"
+
+    @property
+    def implied(self) -> frozenset["Scope"]:
+        """This scope and the scopes it includes."""
+        order = list(Scope)
+        return frozenset(order[: order.index(self) + 1])
 
 
 class CredentialError(ValueError):
@@ -49,21 +61,14 @@ class Credential:
     def preset(cls, text: str) -> Self:
         """Parses a credential that a person chose, if its secret is hard to guess."""
         credential = cls.parse(text)
-        bits, distinct = credential._bits(), len(set(credential.secret))
-        if bits < _MIN_BITS or distinct < _MIN_DISTINCT:
+        length, distinct = len(credential.secret), len(set(credential.secret))
+        if length < _LEAST_CHARACTERS or distinct < _LEAST_DISTINCT:
             raise CredentialError(
-                f"The secret of a key needs {_MIN_BITS} random bits: 22 characters of "
-                "base64 or 32 hexadecimal digits, e.g. of `openssl rand -hex 32`. "
-                f"Received: {len(credential.secret)} characters, {distinct} of them "
-                f"distinct, which are at most {bits:.0f} bits"
+                f"The secret of a key needs {_LEAST_CHARACTERS} random characters, as "
+                f"`openssl rand -hex 32` makes. Received: {length} characters, "
+                f"{distinct} of them distinct"
             )
         return credential
-
-    def _bits(self) -> float:
-        """Estimates the entropy of the secret, drawn uniformly from its alphabet."""
-        used = set(self.secret)
-        sizes = [len(known) for known in _ALPHABETS if used <= set(known)]
-        return len(self.secret) * math.log2(min(sizes, default=64))
 
     @property
     def text(self) -> str:

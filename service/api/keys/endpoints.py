@@ -28,13 +28,11 @@ router = APIRouter(
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
     """Creates a key and returns it once: the service stores only a hash."""
     credential = Credential.generate()
-    limits = request.model_dump(exclude={"name", "scopes", "expires_in_seconds"})
+    seconds = request.expires_in_seconds
     with state.database.writing() as session:
-        if request.expires_in_seconds is not None:
-            now = state.database.now(session)
-            limits["expires_at"] = now + request.expires_in_seconds
+        ends = None if seconds is None else state.database.now(session) + seconds
         key = add_key(
-            state.database, session, credential, request.name, request.scopes, **limits
+            state.database, session, credential, request.name, request.scopes, ends
         )
     response.headers["Cache-Control"] = "no-store"
     return NewKey(**KeySummary.from_row(key).model_dump(), key=credential.text)

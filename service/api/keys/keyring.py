@@ -1,43 +1,36 @@
-"""Authenticates keys and sessions, with a short cache."""
+"""Authenticates keys and sessions, with a short cache.
+
+The token of a session is signed by the stored hash of its key, `PREFIX.TIME.SIGNATURE`.
+So a session needs no row in the database, holds no secret of the key, and ends with it.
+"""
 
 import asyncio
 import hashlib
 import hmac
 import logging
-import threading
+import math
 import time
-from dataclasses import dataclass, replace
 
 import sqlalchemy
+from itsdangerous import BadSignature, TimestampSigner
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from service.api.http.outages import DATABASE_OUTAGES, without_statement
-from service.api.keys.browser import InvalidTokenError, sign_token, token_end
+from service.api.http.outages import without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
+from service.api.last_known import LastKnown
 from service.shared.database import Database
 from service.shared.database.tables import Key
 from service.shared.errors import Unauthenticated
-from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 # Time for which an authenticated key is cached, so that fast predictions need not wait
 # for the database, and time for which it is accepted while the database is lost.
 _KNOWN_SECONDS, _SECONDS_WITHOUT_DATABASE = 5.0, 60.0
-# Time in which the database must answer for a key that is known.
-_PATIENCE_SECONDS = 1.0
 _USE_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class _KnownCaller:
-    """A caller, until when it is cached and until when it is accepted."""
-
-    caller: Caller
-    ask_again_at: float
-    valid_until: float
+_SESSION_SECONDS = 7 * 24 * 3600
 
 
 class Keyring:
@@ -48,44 +41,28 @@ class Keyring:
     those that it knows for a minute.
     """
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._settings = settings
         # By the hash of the key or token, and whether it is a token.
-        self._known: dict[tuple[bytes, bool], _KnownCaller] = {}
-        self._uses: dict[str, float] = {}
-        self._recording = threading.Lock()
+        self._known = LastKnown[tuple[bytes, bool], Caller](
+            _KNOWN_SECONDS, _SECONDS_WITHOUT_DATABASE
+        )
+        self._used: dict[str, float] = {}
 
     async def find(self, text: str, *, of_session: bool = False) -> Caller:
         """Returns the caller of a key or token, without the database if it is cached.
 
-        Raises:
-            Unauthenticated: The key is wrong, or no longer valid.
+        Raises `Unauthenticated` if the key is wrong, or no longer valid.
         """
         place = hashlib.sha256(text.encode()).digest(), of_session
-        # If `clear_cache` replaces the cache meanwhile, no change here is ever read.
-        cache, now = self._known, time.monotonic()
-        known = cache.get(place)
-        if known is not None and now < known.ask_again_at:
-            return known.caller
-        if known is not None and now >= known.valid_until:
-            known = None
-        asking = asyncio.to_thread(self.authenticate, text, of_session=of_session)
-        try:
-            patience = None if known is None else _PATIENCE_SECONDS
-            caller = await asyncio.wait_for(asking, patience)
-        except Unauthenticated:
-            cache.pop(place, None)
-            raise
-        except (TimeoutError, *DATABASE_OUTAGES) as error:
-            if known is None:
-                raise
-            logger.warning("a key is accepted as it was known: %r", error)
-            cache[place] = replace(known, ask_again_at=now + _KNOWN_SECONDS)
-            return known.caller
-        cache[place] = _KnownCaller(
-            caller, now + _KNOWN_SECONDS, now + _SECONDS_WITHOUT_DATABASE
+        caller = await self._known.get(
+            place, lambda: self.authenticate(text, of_session=of_session)
         )
+        key_id, now = caller.key_id, time.monotonic()
+        if key_id and now - self._used.get(key_id, -math.inf) >= _USE_SECONDS:
+            self._used[key_id] = now
+            loop = asyncio.get_running_loop()
+            loop.run_in_executor(None, self._record_use, caller)
         return caller
 
     def authenticate(self, text: str, *, of_session: bool = False) -> Caller:
@@ -98,30 +75,21 @@ class Keyring:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
-        return replace(Caller.from_key(key, self._settings), expires_at=expires_at)
+        return Caller.from_key(key, expires_at)
 
     def start_session(self, caller: Caller) -> tuple[str, float]:
         """Returns the token of a new session, and when the session ends."""
         with self._database.reading() as session:
             key = session.get_one(Key, caller.key_id)
-        token = sign_token(key)
-        return token, token_end(key, token)
+        token = _signer(key).sign(key.prefix).decode()
+        return token, _token_end(key, token)
 
     def clear_cache(self) -> None:
         """Clears the cache after a key was revoked or changed."""
-        self._known = {}
+        self._known.clear()
 
-    def is_use_due(self, caller: Caller) -> bool:
-        """Whether to record the time of use now, which is done once a minute."""
-        now, key_id = time.monotonic(), caller.key_id
-        with self._recording:
-            if key_id is None or now - self._uses.get(key_id, -1e9) < _USE_SECONDS:
-                return False
-            self._uses[key_id] = now
-        return True
-
-    def record_use(self, caller: Caller) -> None:
-        """Records the use of a key; only logs an error of the database."""
+    def _record_use(self, caller: Caller) -> None:
+        """Records the use of a key, once a minute; only logs an error."""
         try:
             with self._database.writing() as session:
                 session.execute(
@@ -148,14 +116,26 @@ def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
 
 def _find_session(session: Session, token: str) -> tuple[Key, float | None]:
     """Returns the key of a session, and when the session ends."""
+    key = _key_with_prefix(session, token.partition(".")[0])
     try:
-        key = _key_with_prefix(session, token.partition(".")[0])
         if key is not None:
-            return key, token_end(key, token)
-    except InvalidTokenError:
+            return key, _token_end(key, token)
+    except BadSignature:
         pass
     raise Unauthenticated("Your session has ended; sign in again.")
 
 
 def _key_with_prefix(session: Session, prefix: str) -> Key | None:
     return session.scalar(sqlalchemy.select(Key).where(Key.prefix == prefix))
+
+
+def _token_end(key: Key, token: str) -> float:
+    """Returns when a session ends; raises `BadSignature` if it has ended."""
+    _, begin = _signer(key).unsign(token, _SESSION_SECONDS, return_timestamp=True)
+    return min(begin.timestamp() + _SESSION_SECONDS, key.expires_at or math.inf)
+
+
+def _signer(key: Key) -> TimestampSigner:
+    return TimestampSigner(
+        key.secret_sha256, salt="tfbbb session", digest_method=hashlib.sha256
+    )

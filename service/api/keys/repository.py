@@ -1,21 +1,26 @@
 """Keys in the database."""
 
 import hmac
+import ipaddress
 import logging
 from collections.abc import Iterable
 
 import sqlalchemy
 from sqlalchemy.orm import Session
 
-from service.api.keys.credential import Credential, CredentialError
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Credential, CredentialError, Scope
 from service.shared.database import Database
 from service.shared.database.tables import Key
 from service.shared.errors import LastAdminKey, UnknownKey
+from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 _PRESET = "TFBBB_ADMIN_KEY"
+
+
+class NoKeyError(Exception):
+    """The service has no key, so nobody could use it; the message has the remedy."""
 
 
 def is_usable(now: float) -> sqlalchemy.ColumnElement[bool]:
@@ -29,14 +34,6 @@ def is_key_usable(database: Database, session: Session, key_id: str | None) -> b
     usable = is_usable(database.now(session))
     query = sqlalchemy.select(Key.id).where(Key.id == key_id, usable)
     return key_id is None or session.scalar(query) is not None
-
-
-def has_admin_key(database: Database) -> bool:
-    """Returns whether there is a valid key with the scope `admin`."""
-    with database.reading() as session:
-        usable = is_usable(database.now(session))
-        keys = session.scalars(sqlalchemy.select(Key).where(usable))
-        return any(Scope.ADMIN in key.scopes for key in keys)
 
 
 def list_keys(session: Session) -> list[Key]:
@@ -70,7 +67,7 @@ def add_key(
     credential: Credential,
     name: str,
     scopes: Iterable[Scope],
-    **limits: float | None,
+    expires_at: float | None = None,
 ) -> Key:
     """Adds a key; stores only the hash of its secret."""
     taken = session.scalar(
@@ -87,7 +84,7 @@ def add_key(
         secret_sha256=credential.sha256,
         scopes=sorted({str(scope) for scope in scopes}),
         created_at=database.now(session),
-        **limits,
+        expires_at=expires_at,
     )
     session.add(key)
     session.flush()
@@ -129,3 +126,36 @@ def preset_admin_key(database: Database, text: str) -> None:
                 _PRESET,
             )
         key.secret_sha256 = credential.sha256
+
+
+def create_first_key(
+    database: Database, settings: Settings, host: str
+) -> Credential | None:
+    """Ensures that a service that is about to listen has an admin key."""
+    if settings.admin_key is not None:
+        preset_admin_key(database, settings.admin_key.get_secret_value())
+    with database.reading() as session:
+        usable = sqlalchemy.select(Key).where(is_usable(database.now(session)))
+        admins = [key for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
+    if settings.insecure or admins:
+        return None
+    if not is_loopback(host):
+        raise NoKeyError(
+            f"Other machines can reach {host}, but the service has no key yet: set "
+            "TFBBB_ADMIN_KEY to `prefix.secret`, or create a key with `tfbbb keys "
+            "create NAME --scope admin`, or allow everybody with --insecure."
+        )
+    credential = Credential.generate()
+    with database.writing() as session:
+        add_key(database, session, credential, "first start", [Scope.ADMIN])
+    return credential
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False  # A host name may resolve to any address.

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from service.shared.database.tables import Key
 from tfbbb.base.known_fields import KnownFields
 
@@ -18,7 +18,6 @@ KeyId = Annotated[
         examples=["5f1d7e2a9c3b4d6e8f012345"],
     ),
 ]
-Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 
 class KeyRequest(KnownFields):
@@ -60,12 +59,10 @@ class KeyRequest(KnownFields):
             examples=[90 * 86400],
         ),
     ] = None
-    max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None
-    max_queued_jobs: Count = None
 
 
 class KeySummary(BaseModel):
-    """A key without its secret. For limits of `null` the settings apply."""
+    """A key without its secret."""
 
     id: str
     name: str
@@ -75,8 +72,6 @@ class KeySummary(BaseModel):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
-    max_dataset_bytes: int | None
-    max_queued_jobs: int | None
 
     @classmethod
     def from_row(cls, key: Key) -> Self:

@@ -2,19 +2,26 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Literal, TypedDict
 
 from fastapi import APIRouter, Request, Response
+from starlette.requests import HTTPConnection
 
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import LimitedRoute
-from service.api.keys.browser import delete_cookie, set_cookie
 from service.api.keys.caller import Caller, get_caller
 from service.api.keys.schemas import Session, SessionRequest
 from service.api.state import ServiceState, State
 from service.shared.errors import InvalidRequest, RequestTooLarge
 
 router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
+
+
+class _CookieOptions(TypedDict):
+    secure: bool
+    httponly: bool
+    samesite: Literal["strict"]
 
 
 @router.post(
@@ -42,7 +49,7 @@ async def sign_in_browser(
 ) -> Caller:
     """Starts a session and sets its cookie; returns the caller, with its end."""
     token, expires_at = await asyncio.to_thread(state.keyring.start_session, caller)
-    set_cookie(request, response, token)
+    response.set_cookie(cookie_name(request), token, **_cookie_options(request))
     return replace(caller, expires_at=expires_at)
 
 
@@ -62,8 +69,19 @@ async def get_session(request: Request, response: Response) -> Session:
 async def sign_out(request: Request) -> Response:
     """Removes the cookie of the session, also of a key that was revoked."""
     response = Response(status_code=204)
-    delete_cookie(request, response)
+    response.delete_cookie(cookie_name(request), **_cookie_options(request))
     return response
+
+
+def cookie_name(connection: HTTPConnection) -> str:
+    """Returns the name of the cookie; it has the port, which browsers ignore."""
+    return f"tfbbb-session-{connection.url.port or connection.url.scheme}"
+
+
+def _cookie_options(request: Request) -> _CookieOptions:
+    """Returns what makes a cookie that scripts and other sites cannot use."""
+    secure = request.url.scheme == "https"
+    return {"secure": secure, "httponly": True, "samesite": "strict"}
 
 
 def _describe(caller: Caller) -> Session:

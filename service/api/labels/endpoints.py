@@ -7,12 +7,12 @@ from fastapi import APIRouter, Response
 from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
-from service.api.keys.caller import Training, may_predict
+from service.api.keys.caller import Caller, Training, may_predict
 from service.api.labels import repository
-from service.api.labels.move import check_name, move_label
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
 from service.api.models.schemas import ModelName
-from service.api.state import State
+from service.api.state import ServiceState, State
+from service.shared.database.tables import Label
 from service.shared.errors import (
     InvalidRequest,
     LabelRefused,
@@ -21,6 +21,8 @@ from service.shared.errors import (
     UnknownModel,
 )
 from service.shared.model_messages import Metadata, ModelStatus
+from service.shared.versions import LATEST
+from tfbbb.base.texts import is_model_name
 
 router = APIRouter(
     prefix="/v1/models/{name}/labels",
@@ -91,7 +93,7 @@ async def put_label(
     The version to which `latest` moves is `latest` until a newer one is published.
     Needs a key with the scope `train`.
     """
-    row = await move_label(state, caller, name, label, target)
+    row = await _move(state, caller, name, label, target)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
     return LabelStatus.of(row, found)
 
@@ -109,5 +111,54 @@ async def delete_label(
 
     `latest` is then the newest version again.
     """
-    check_name(label)
+    _check_name(label)
     await asyncio.to_thread(repository.delete, state.database, name, label)
+
+
+async def _move(
+    state: ServiceState, caller: Caller, name: str, label: str, target: LabelTarget
+) -> Label:
+    """Points a label at a version, if it loads."""
+    _check_name(label)
+    current = await _current_version(state, name, label)
+    problem = await state.models.load(name, target.version)
+    if problem is not None:
+        raise LabelRefused(
+            f"Version {target.version} of the model {name!r} cannot predict: {problem}"
+        )
+    was = None
+    if label == LATEST and current is None:
+        by_itself = (await state.models.model(name)).labels.get(LATEST)
+        was = None if by_itself is None else int(by_itself)
+    moved = await asyncio.to_thread(
+        repository.move,
+        state.database,
+        name,
+        label,
+        target.version,
+        seen_at=current,
+        key_id=caller.key_id,
+        was=was,
+    )
+    if label == LATEST:
+        await state.models.load_newest(name)
+    return moved
+
+
+def _check_name(label: str) -> None:
+    """Raises unless a label may have this name."""
+    if not is_model_name(label):
+        raise InvalidRequest(
+            "A label must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin "
+            f"with a letter or digit. Received: {label!r:.100}",
+            "label",
+        )
+
+
+async def _current_version(state: ServiceState, name: str, label: str) -> int | None:
+    try:
+        return await asyncio.to_thread(
+            repository.find_version, state.database, name, label
+        )
+    except UnknownLabel:
+        return None

@@ -7,6 +7,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
+from service.api.last_known import LastKnown
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
@@ -76,6 +77,27 @@ def delete(database: Database, name: str, label: str) -> None:
     """Deletes a label, but not its version."""
     with database.writing() as session:
         session.delete(_find(session, name, label))
+
+
+class LabelRoutes:
+    """Finds the version of a label for predictions.
+
+    Queries the database for each request, because any process may move labels: a
+    request that comes after a move is answered by the new version, everywhere. While
+    the database is slow or lost, the version that a label had last answers.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known = LastKnown[tuple[str, str], int]()
+
+    async def find(self, name: str, label: str) -> int | None:
+        """Returns the version of a label; None for `latest`."""
+        if label == LATEST:
+            return None
+        return await self._known.get(
+            (name, label), lambda: find_version(self._database, name, label)
+        )
 
 
 def _find(session: Session, name: str, label: str) -> Label:

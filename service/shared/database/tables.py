@@ -52,9 +52,6 @@ class Key(Base):
     expires_at: Mapped[float | None]
     revoked_at: Mapped[float | None]
     last_used_at: Mapped[float | None]
-    # If a limit is None, the settings give it.
-    max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
-    max_queued_jobs: Mapped[int | None]
 
 
 class Dataset(Base):
@@ -217,20 +214,6 @@ class Feedback(Base):
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
     started_at: Mapped[float]
     updated_at: Mapped[float]
-
-
-class FeedbackReceipt(Base):
-    """A feedback request that was counted, so that it is not counted again."""
-
-    __tablename__ = "feedback_receipts"
-    __table_args__ = (UniqueConstraint("key_id", "idempotency_key"),)
-
-    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
-    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
-    idempotency_key: Mapped[str] = mapped_column(Text)
-    request_sha256: Mapped[str] = mapped_column(String(64))
-    answer: Mapped[JsonObject]
-    created_at: Mapped[float] = mapped_column(index=True)
 
 
 class Installation(Base):

@@ -9,15 +9,12 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from service.api.keys.credential import Credential
+from service.api.keys.credential import Credential, Scope
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import add_key, revoke_key
-from service.api.keys.scope import Scope
-from service.api.labels.repository import delete, move
-from service.api.labels.routes import LabelRoutes
+from service.api.labels.repository import LabelRoutes, delete, move
 from service.shared.database import Database
 from service.shared.errors import Unauthenticated, UnknownLabel
-from service.shared.settings import Settings
 from tests.service.recorded import database_with_versions
 
 Lose = Callable[[], AbstractContextManager[None]]
@@ -54,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     class Time:
         monotonic = staticmethod(lambda: now[0])
 
-    for module in ("keys.keyring", "labels.routes"):
+    for module in ("keys.keyring", "last_known"):
         monkeypatch.setattr(f"service.api.{module}.time", Time)
     return now
 
@@ -70,7 +67,7 @@ def make_key(database: Database) -> tuple[str, str]:
 def test_known_key_is_accepted_for_a_minute(
     database: Database, lose: Lose, clock: list[float]
 ) -> None:
-    keyring = Keyring(database, Settings())
+    keyring = Keyring(database)
     known, _ = make_key(database)
     unknown, _ = make_key(database)
 
@@ -94,7 +91,7 @@ def test_known_key_is_accepted_for_a_minute(
 def test_revoked_key_is_refused_within_five_seconds(
     database: Database, lose: Lose, clock: list[float]
 ) -> None:
-    keyring = Keyring(database, Settings())
+    keyring = Keyring(database)
     text, key_id = make_key(database)
 
     async def check() -> None:

@@ -39,7 +39,11 @@ def replicas(
 ) -> Iterator[list[Replica]]:
     """Both start at once on an empty database, and run no jobs."""
     through = make_url(shared_url).set(port=relay.port).render_as_string()
-    shared = {"TFBBB_STORE": store, "TFBBB_JOB_SLOTS": "0"}
+    shared = {
+        "TFBBB_STORE": store,
+        "TFBBB_JOB_SLOTS": "0",
+        "TFBBB_MAX_QUEUED_JOBS": "3",
+    }
     found = [
         Replica(root / name, TFBBB_DATABASE_URL=address, **shared)
         for name, address in (("first", shared_url), ("second", through))
@@ -116,7 +120,7 @@ def test_revoked_key_is_refused_everywhere(replicas: list[Replica]) -> None:
 
 
 def test_quota_holds_for_requests_at_the_same_time(replicas: list[Replica]) -> None:
-    _, headers = new_key(replicas[0], max_queued_jobs=3)
+    _, headers = new_key(replicas[0])
     csv = {"Content-Type": "text/csv"} | headers
     table = replicas[0].post("/v1/datasets", content=TABLE, headers=csv)
     body = {"dataset_id": table["id"], "target": "y", "task": "regression"}

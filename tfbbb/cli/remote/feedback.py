@@ -1,6 +1,5 @@
 """`tfbbb remote feedback`."""
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,7 +18,7 @@ from tfbbb.cli.remote.service import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def feedback(
@@ -62,25 +61,14 @@ def feedback(
             echo_note(note)
         table = table.filter(pa.array(known))
         targets = name_classes(found.values[known], classes)
-        # Where the label has moved, the same rows score another version.
-        labelled = remote_model.labels().get(label or "latest")
         scored = remote_model.feedback(
             table,
             targets,
             version=version,
             label=label,
-            idempotency_key=f"{_digest(table)} {labelled}",
         )
         typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
         _echo(remote_model.describe_feedback(scored))
-
-
-def _digest(table: "pa.Table") -> str:
-    """Returns the SHA-256 of the names and the values of a table."""
-    digest = hashlib.sha256(repr(table.column_names).encode())
-    for row in table.to_pylist():
-        digest.update(repr(row).encode())
-    return digest.hexdigest()
 
 
 def _echo(found: JsonObject) -> None:

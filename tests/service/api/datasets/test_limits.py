@@ -40,17 +40,17 @@ def post(client: httpx.Client, content: bytes, **headers: str) -> httpx.Response
     return client.post("/v1/datasets", content=content, headers=headers)
 
 
-def key_with(client: httpx.Client, **limits: int) -> str:
+def key_with(client: httpx.Client) -> str:
     """The header of a new key that may train."""
-    body = {"name": "tests", "scopes": ["train"], **limits}
+    body = {"name": "tests", "scopes": ["train"]}
     response = client.post("/v1/keys", json=body)
     assert response.status_code == 201, response.text
     return f"Bearer {response.json()['key']}"
 
 
 def test_keys_share_a_file_and_each_has_its_quota(tmp_path: Path) -> None:
-    with serving(settings_of(tmp_path)) as client:
-        small = key_with(client, max_dataset_bytes=len(TABLE) + 1)
+    with serving(settings_of(tmp_path, max_dataset_bytes=len(TABLE) + 1)) as client:
+        small = key_with(client)
         mine = post(client, TABLE).json()
         theirs = post(client, TABLE, authorization=small).json()
         assert mine["id"] != theirs["id"]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete
 
 from service.shared.database import Database
-from service.shared.database.tables import Feedback, FeedbackReceipt, Label
+from service.shared.database.tables import Feedback, Label
 from service.shared.settings import Settings
 from tests.service.predicting.exporting import CLASSES, network
 from tests.service.serving import serving, wait_until_ready
@@ -62,6 +62,6 @@ def client(
     yield feedback_service
     database = Database(feedback_settings.effective_database_url)
     with database.writing() as session:
-        for table in (Feedback, FeedbackReceipt, Label):
+        for table in (Feedback, Label):
             session.execute(delete(table))
     database.close()

@@ -109,18 +109,6 @@ def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:
     assert 'figure="coverage_90",model="numbers",version="2"' in metrics
 
 
-def test_repeated_request_of_one_idempotency_key_counts_once(
-    client: httpx.Client,
-) -> None:
-    path, body = "/v1/models/numbers/feedback", {"instances": ROWS, "targets": TARGETS}
-    headers = {"Idempotency-Key": "monday"}
-    answers = [client.post(path, json=body, headers=headers) for _ in range(2)]
-    assert answers[0].json() == answers[1].json()
-    assert found(client)["num_rows"] == 40
-    other = {"instances": ROWS[:1], "targets": TARGETS[:1]}
-    assert client.post(path, json=other, headers=headers).status_code == 409
-
-
 @pytest.mark.parametrize(
     "body",
     [

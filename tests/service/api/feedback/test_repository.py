@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
 
-from service.api.feedback.repository import Receipt, count, find
+from service.api.feedback.repository import count, find
 from service.shared.database import Database
-from service.shared.database.tables import FeedbackReceipt, ModelVersion
+from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
@@ -42,28 +41,17 @@ def rows_of(database: Database, version: int = 1) -> int:
 
 
 def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
-    receipt = Receipt.of(None, "once", "/", b"")
 
     def give() -> None:
-        count(database, NO_MODELS, "m", scored([1.0, 2.0]), None)
-        count(database, NO_MODELS, "m", scored([5.0], version=2), receipt)
+        count(database, NO_MODELS, "m", scored([1.0, 2.0]))
+        count(database, NO_MODELS, "m", scored([5.0], version=2))
 
     threads = [threading.Thread(target=give) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (rows_of(database), rows_of(database, 2)) == (16, 1)
-
-
-def test_receipts_of_thirty_days_ago_are_deleted(database: Database) -> None:
-    for key in ("old", "new"):
-        receipt = Receipt.of(None, key, "/", b"")
-        count(database, NO_MODELS, "m", scored([1.0]), receipt)
-        with database.writing() as session:
-            session.execute(update(FeedbackReceipt).values(created_at=0.0))
-    with database.reading() as session:
-        assert session.scalars(select(FeedbackReceipt.idempotency_key)).all() == ["new"]
+    assert (rows_of(database), rows_of(database, 2)) == (16, 8)
 
 
 def test_deleted_version_takes_no_feedback(database: Database) -> None:
@@ -72,7 +60,7 @@ def test_deleted_version_takes_no_feedback(database: Database) -> None:
         assert version is not None
         version.deleted_at = 1.0
     with pytest.raises(UnknownModel, match="was deleted"):
-        count(database, NO_MODELS, "m", scored([1.0]), None)
+        count(database, NO_MODELS, "m", scored([1.0]))
 
 
 def test_killed_process_has_counted_what_it_acknowledged(database: Database) -> None:
@@ -87,7 +75,7 @@ ends = [[0.5]] * 3
 scores = {"log_likelihood": [1.0] * 3, "pit": ends}
 rows = ScoredRows(version=1, num_rows=3, scores=scores)
 while True:
-    count(database, Path("/nonexistent"), "m", rows, None)
+    count(database, Path("/nonexistent"), "m", rows)
     print(flush=True)
 """
     url = database.url.render_as_string(hide_password=False)

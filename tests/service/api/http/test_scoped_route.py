@@ -16,7 +16,7 @@ from starlette.types import Message
 
 from service.api.http.scoped_route import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from service.app import create_app
 from service.shared.settings import Settings
 from tests.service.serving import serving

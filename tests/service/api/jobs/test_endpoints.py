@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from service.api.jobs import event_stream
-from service.shared.database.tables import Dataset, Event, Job, Key, ModelVersion
+from service.shared.database.tables import Dataset, Event, Job, ModelVersion
 from service.shared.files import JobFiles
 from service.shared.queue import Queue
 from service.shared.settings import Settings
@@ -175,20 +175,19 @@ def test_requests_sent_at_the_same_time_make_one_job(
 
 
 def test_no_more_jobs_wait_than_a_key_may_queue(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
+    settings: Settings, body: dict[str, Any]
 ) -> None:
-    with queue.database.writing() as session:
-        session.scalars(select(Key)).one().max_queued_jobs = 2
-    first, second = (post(client, body, key).json() for key in ("one", "two"))
-    refused = post(client, body)
-    assert refused.status_code == 429
-    assert "2 jobs" in refused.json()["error"]
-    # The answer to what was queued before is still the same.
-    assert post(client, body, "one").json() == first
-    client.post(f"/v1/jobs/{second['id']}:cancel")
-    third = post(client, body)
-    assert third.status_code == 201
-    assert client.post(f"/v1/jobs/{second['id']}:retry").status_code == 429
+    with serving(settings.model_copy(update={"max_queued_jobs": 2})) as client:
+        first, second = (post(client, body, key).json() for key in ("one", "two"))
+        refused = post(client, body)
+        assert refused.status_code == 429
+        assert "2 jobs" in refused.json()["error"]
+        # The answer to what was queued before is still the same.
+        assert post(client, body, "one").json() == first
+        client.post(f"/v1/jobs/{second['id']}:cancel")
+        third = post(client, body)
+        assert third.status_code == 201
+        assert client.post(f"/v1/jobs/{second['id']}:retry").status_code == 429
 
 
 def test_jobs_are_listed_newest_first_page_by_page(

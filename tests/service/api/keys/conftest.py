@@ -4,9 +4,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.api.keys.credential import Credential
+from service.api.keys.credential import Credential, Scope
 from service.api.keys.repository import add_key
-from service.api.keys.scope import Scope
 from service.shared.database import Database, upgrade
 from service.shared.settings import Settings
 from tests.service.serving import serving

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy
 from pydantic import SecretStr
 
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from service.app import create_app
 from service.shared.database import Database
 from service.shared.database.tables import Key
@@ -120,8 +120,6 @@ def test_the_access_log_holds_no_key(
             client.get(f"/?{name}={ADMIN_KEY}")
             client.get(f"/docs?{name}={ADMIN_KEY}")
     logged = capsys.readouterr()
-    assert logged.out.count("GET /?key=... HTTP/1.1") == 2
-    assert logged.out.count("GET /docs?key=... HTTP/1.1") == 2
     assert ADMIN_KEY.partition(".")[2] not in logged.out + logged.err
 
 

@@ -19,17 +19,17 @@ def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "secret", ["0123456789abcdef" * 2, "Zm9vYmFyYmF6cXV4MDEyMz", "9081726354" * 4]
+    "secret", ["0123456789abcdef" * 2, "Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx"]
 )
-def test_preset_secrets_of_128_bits_are_taken(secret: str) -> None:
+def test_preset_secrets_of_32_characters_are_taken(secret: str) -> None:
     assert Credential.preset(f"ci.{secret}").secret == secret
 
 
 @pytest.mark.parametrize(
-    "secret", ["changeme", "0123456789abcdef" + "f" * 15, "ab" * 40, "90817263" * 4]
+    "secret", ["changeme", "0123456789abcdef" + "f" * 15, "ab" * 40]
 )
 def test_preset_secrets_that_can_be_guessed_are_refused(secret: str) -> None:
-    with pytest.raises(CredentialError, match="needs 128 random bits") as refusal:
+    with pytest.raises(CredentialError, match="needs 32 random characters") as refusal:
         Credential.preset(f"ci.{secret}")
     assert secret not in str(refusal.value)
 

@@ -27,7 +27,7 @@ def test_a_key_works_until_it_is_revoked(client: httpx.Client) -> None:
 
 
 def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
-    made = make(client, expires_in_seconds=60, max_queued_jobs=3)
+    made = make(client, expires_in_seconds=60)
     response = client.get("/v1/keys")
     newest, preset = response.json()["keys"]
     assert newest == {name: made[name] for name in made if name != "key"}
@@ -36,7 +36,6 @@ def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
     )
     assert (ends_at - made_at).total_seconds() == pytest.approx(60, abs=1)
     assert made_at.tzinfo is not None
-    assert newest["max_queued_jobs"] == 3
     assert preset["name"] == "TFBBB_ADMIN_KEY"
     assert "sha256" not in response.text
     assert str(made["key"]).partition(".")[2] not in response.text
@@ -50,7 +49,6 @@ def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
         may_predict | {"name": ""},
         may_predict | {"scopes": ["root"]},
         may_predict | {"expires_in_seconds": -1},
-        may_predict | {"max_queued_jobs": 2**31},
     ):
         assert client.post("/v1/keys", json=body).status_code == 400, body
     assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404

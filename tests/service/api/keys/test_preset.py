@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from service.api.keys.credential import Credential, CredentialError
+from service.api.keys.credential import Credential, CredentialError, Scope
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import add_key, list_keys, preset_admin_key, revoke_key
-from service.api.keys.scope import Scope
 from service.shared.database import Database, upgrade
 from service.shared.errors import Unauthenticated
 from service.shared.settings import Settings
@@ -29,7 +28,7 @@ def test_a_changed_secret_takes_the_place_of_the_earlier_one(
 ) -> None:
     preset_admin_key(database, FIRST)
     preset_admin_key(database, SECOND)
-    keyring = Keyring(database, settings)
+    keyring = Keyring(database)
     assert keyring.authenticate(SECOND).scopes == set(Scope)
     with pytest.raises(Unauthenticated, match="no such key"):
         keyring.authenticate(FIRST)
@@ -46,7 +45,7 @@ def test_a_revoked_key_does_not_come_back(
     preset_admin_key(database, FIRST)
     assert "was revoked" in caplog.text
     with pytest.raises(Unauthenticated, match="was revoked"):
-        Keyring(database, settings).authenticate(FIRST)
+        Keyring(database).authenticate(FIRST)
 
 
 def test_another_key_is_not_taken_over(database: Database) -> None:

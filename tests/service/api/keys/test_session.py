@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy
 
 from service.api.keys import keyring
-from service.api.keys.scope import Scope
+from service.api.keys.credential import Scope
 from service.shared.database import Database
 from service.shared.database.tables import Key
 from service.shared.settings import Settings
@@ -128,23 +128,28 @@ def test_the_cookie_is_signed_and_is_no_key(
         assert "session has ended" in answer.json()["error"]
 
 
+@pytest.fixture
+def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asks the database about the key of every request."""
+    monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("always_asked")
 def test_a_session_ends_with_its_key_and_after_a_week(
     browser: httpx.Client,
     key_with: KeyWith,
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
     end = time.time() + 3600
     headers = key_with(Scope.TRAIN, expires_at=end)
     made = browser.post(URL, json={"key": text(headers)})
     assert datetime.fromisoformat(made.json()["expires_at"]).timestamp() == (
         pytest.approx(end, abs=1e-3)
     )
-    monkeypatch.setattr("service.api.keys.browser._SESSION_SECONDS", -1)
+    monkeypatch.setattr("service.api.keys.keyring._SESSION_SECONDS", -1)
     assert "session has ended" in browser.get(URL).json()["error"]
     monkeypatch.undo()
-    monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
     assert browser.get(URL).status_code == 200
     with database.writing() as session:
         # As a changed TFBBB_ADMIN_KEY does.

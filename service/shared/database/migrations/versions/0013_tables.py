@@ -43,8 +43,6 @@ def upgrade() -> None:
         sa.Column("expires_at", sa.Double(), nullable=True),
         sa.Column("revoked_at", sa.Double(), nullable=True),
         sa.Column("last_used_at", sa.Double(), nullable=True),
-        sa.Column("max_dataset_bytes", sa.BigInteger(), nullable=True),
-        sa.Column("max_queued_jobs", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("prefix"),
     )
@@ -106,24 +104,6 @@ def upgrade() -> None:
             ["model_versions.name", "model_versions.number"],
         ),
         sa.PrimaryKeyConstraint("name", "number"),
-    )
-    op.create_table(
-        "feedback_receipts",
-        sa.Column("id", sa.String(length=24), nullable=False),
-        sa.Column("key_id", sa.String(length=24), nullable=True),
-        sa.Column("idempotency_key", sa.Text(), nullable=False),
-        sa.Column("request_sha256", sa.String(length=64), nullable=False),
-        sa.Column("answer", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["key_id"],
-            ["keys.id"],
-        ),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("key_id", "idempotency_key"),
-    )
-    op.create_index(
-        "ix_feedback_receipts_created_at", "feedback_receipts", ["created_at"]
     )
     op.create_table(
         "labels",

@@ -10,20 +10,22 @@ from contextlib import asynccontextmanager, nullcontext
 from fastapi import FastAPI
 
 import tfbbb
-from service.api import audit, documentation, guide, page, retention
+from service.api import audit, documentation, guide, health, page, retention
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.store import DatasetStore
+from service.api.documentation import describe_portably
 from service.api.feedback import endpoints as feedback
-from service.api.health import endpoints as health
-from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
-from service.api.http.outages import (
+from service.api.http.errors import (
     DATABASE_OUTAGES,
     answer_database_outage,
     answer_disk_outage,
+    answer_errors_in_one_shape,
+    as_json,
+    responses,
 )
 from service.api.http.protocol import HeadMiddleware
 from service.api.http.request_log import RequestLog
-from service.api.http.scoped_route import check_scoped
+from service.api.http.routes import check_scoped
 from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
@@ -34,20 +36,20 @@ from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
-from service.api.metrics.disk import DiskMetrics
-from service.api.metrics.feedback import FeedbackMetrics
-from service.api.metrics.jobs import JobMetrics
-from service.api.metrics.registries import Registries
-from service.api.metrics.requests import RequestMetrics
+from service.api.metrics.collectors import (
+    DiskMetrics,
+    FeedbackMetrics,
+    JobMetrics,
+    Registries,
+)
+from service.api.metrics.endpoints import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
-from service.api.open_inference import health as open_inference_health
-from service.api.openapi import describe_portably
 from service.api.predictions import endpoints as predictions
 from service.api.preparation import prepare
 from service.api.sandbox import Sandbox
-from service.api.shutdown import shutdown_event
+from service.api.server import shutdown_event
 from service.api.state import ServiceState
 from service.predicting.adoption import Ledger
 from service.predicting.metrics import LoadedMetrics
@@ -165,7 +167,6 @@ def create_app(
         app.include_router(resource.router, responses=refusals)
     app.include_router(session.router, responses=refusals)
     app.include_router(health.router)
-    app.include_router(open_inference_health.router)
     app.include_router(documentation.router)
     app.include_router(guide.router)
     app.include_router(page.router)

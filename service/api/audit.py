@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_administer
 from service.api.pagination import Cursor, NextCursor, PageLimit, page
 from service.api.state import State

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from service.api.http.outages import DATABASE_OUTAGES
+from service.api.http.errors import DATABASE_OUTAGES
 from service.shared.errors import ServiceError
 
 logger = logging.getLogger(__name__)

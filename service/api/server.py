@@ -1,8 +1,13 @@
 """The HTTP server of an API process."""
 
+import asyncio
 import resource
+import signal
 import socket
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -53,3 +58,34 @@ def raise_descriptor_limit() -> None:
     most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def shutdown_event() -> Iterator[asyncio.Event]:
+    """Yields an event that is set when the process receives SIGTERM or SIGINT.
+
+    The server waits for running requests before it announces its shutdown. Endless
+    requests and child processes must know earlier.
+    """
+    event, loop = asyncio.Event(), asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():
+        yield event  # Only the main thread receives signals.
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(event.set)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, handle)
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
 from service.api.labels.repository import LabelRoutes
-from service.api.metrics.registries import Registries
+from service.api.metrics.collectors import Registries
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.sandbox import Sandbox
 from service.predicting.models import Models

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from service.api.open_inference.metadata import model_metadata
+from service.api.open_inference.schemas import model_metadata
 from service.predicting.table import from_columns, from_rows
 from tfbbb.export.inputs import to_tensors
 from tfbbb.export.reader import read_signatures

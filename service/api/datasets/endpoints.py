@@ -15,9 +15,8 @@ from service.api.datasets.schemas import (
     upload_body,
 )
 from service.api.datasets.uploading import upload
-from service.api.http.body_limit import limit_body
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import Training
 from service.api.pagination import Cursor, NextCursor, PageLimit
 from service.api.state import State

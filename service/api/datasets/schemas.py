@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, Field
 
-from service.api.datasets.formats import MEDIA_TYPES
+from service.api.datasets.body import MEDIA_TYPES
 from service.shared.database import tables
 from service.shared.json_types import JsonObject
 from tfbbb.tables.format import FORMATS

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from service.api.datasets.body import UploadBody, discard
-from service.api.datasets.file_name import clean_name
-from service.api.datasets.formats import detect_format
+from service.api.datasets.body import UploadBody, clean_name, detect_format, discard
 from service.api.datasets.upload_file import UploadFile, convert_disk_errors
 from service.api.keys.caller import Caller
 from service.api.state import ServiceState

@@ -10,13 +10,16 @@ from service.api.feedback.schemas import (
     VersionFeedback,
     request_body,
 )
-from service.api.http.disconnect import unless_disconnected
 from service.api.http.errors import responses
 from service.api.http.request_log import add_to_log
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName, VersionNumber
-from service.api.predictions.answering import check_json, declared_size
+from service.api.predictions.answering import (
+    check_json,
+    declared_size,
+    unless_disconnected,
+)
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
 from service.shared.errors import (

@@ -1,14 +1,19 @@
 """Feedback in the database."""
 
+import math
 from collections import defaultdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 from sqlalchemy import select
 
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, ModelVersion
 from service.shared.errors import UnknownModel
 from service.shared.model_messages import ScoredRows
+from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
+from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 
 def count(
@@ -18,10 +23,6 @@ def count(
     scored: ScoredRows,
 ) -> None:
     """Counts scored rows in one transaction, all of them or none."""
-    # Imported late: NumPy would slow the start of the service.
-    from service.api.feedback import running
-    from tfbbb.judging.drift_reference import DriftReference
-
     # Read before the transaction: the disk may be slow, and others wait for the locks.
     reference = None
     if find(database, name, scored.version) is None:
@@ -39,9 +40,9 @@ def count(
         row = session.get(Feedback, (name, scored.version), populate_existing=True)
         if row is None:
             row = Feedback(name=name, number=scored.version, started_at=now)
-            running.start(row, reference, scored)
+            _start(row, reference, scored)
             session.add(row)
-        running.add(row, scored, now)
+        _add(row, scored, now)
         row.updated_at = now
 
 
@@ -71,3 +72,67 @@ def find_drifted(
             if drift["alarm_row"] is not None:
                 found[model].append(number)
     return found
+
+
+# Of numbers, the scores that are no figure: the probability integral transform.
+_PIT = "pit"
+
+
+@dataclass(frozen=True)
+class RunningMean:
+    """A mean to which values are added.
+
+    Args:
+        count: Number of values.
+        mean: Their mean.
+        squares: Sum of their squared differences from the mean.
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def add(self, values: np.ndarray) -> "RunningMean":
+        """Returns the mean with more values (Chan, Golub and LeVeque 1983)."""
+        count = self.count + len(values)
+        mean, squares = float(np.mean(values)), float(np.var(values)) * len(values)
+        distance = mean - self.mean
+        return RunningMean(
+            count,
+            self.mean + distance * len(values) / count,
+            self.squares + squares + distance**2 * self.count * len(values) / count,
+        )
+
+
+def _start(row: Feedback, reference: DriftReference | None, scored: ScoredRows) -> None:
+    """Sets the figures of a version before its first feedback."""
+    row.num_rows, row.figures = 0, {}
+    width = 2 if _PIT in scored.scores else 1
+    scores = np.zeros((0, width)) if reference is None else reference.scores
+    row.drift = {"reference_rows": len(scores), "alarm_at": None}
+    row.drift_test = DriftTest.start(scores).to_dict()
+
+
+def _add(row: Feedback, scored: ScoredRows, now: float) -> None:
+    """Adds rows to the figures of a version."""
+    scores = {name: np.asarray(values) for name, values in scored.scores.items()}
+    row.num_rows += scored.num_rows
+    row.figures = {
+        name: asdict(RunningMean(**row.figures.get(name, {})).add(values))
+        for name, values in scores.items()
+        if name != _PIT
+    }
+    test = DriftTest.from_dict(row.drift_test)
+    test = test.update(drift_scores(scores["log_likelihood"], scores.get(_PIT)))
+    was_quiet = row.drift["alarm_at"] is None
+    raised = test.alarm_row is not None
+    row.drift_test = test.to_dict()
+    row.drift = {
+        "reference_rows": row.drift["reference_rows"],
+        "log_martingale": test.log_value,
+        "log_greatest": test.log_greatest,
+        "log_threshold": -math.log(FALSE_ALARM_RATE),
+        "alarm_row": test.alarm_row,
+        "alarm_at": now if raised and was_quiet else row.drift["alarm_at"],
+        "false_alarm_rate": FALSE_ALARM_RATE,
+    }

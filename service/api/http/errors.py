@@ -1,5 +1,6 @@
 """Errors as HTTP responses of one shape, and their OpenAPI descriptions."""
 
+import errno
 import http
 import inspect
 import logging
@@ -10,10 +11,12 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from service.api.http.request_log import HEADER
+from service.shared.database import LOST, DatabaseFileError
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.json_types import JsonObject
 from tfbbb.base.suggestions import field_paths
@@ -158,3 +161,53 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
         return error_response(
             500, "The service failed; its log has the reason.", {HEADER: request_id}
         )
+
+
+DATABASE_OUTAGES = (*LOST, PoolTimeoutError)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+_AGAIN = {"Retry-After": "5"}
+
+
+def answer_database_outage(request: Request, error: Exception) -> Response:
+    """Answers 503, or 507 if the disk of the SQLite file is full."""
+    reason = without_statement(error)
+    logger.error("%s %s: %s", request.method, request.url.path, reason)
+    if isinstance(error, DatabaseFileError):
+        return error_response(503, reason, _AGAIN)
+    if "disk is full" in reason or "disk full" in reason.lower():
+        return _full()
+    if "readonly" in reason or "read-only" in reason:
+        return _refused("the database is read-only")
+    return error_response(
+        503, "The database does not answer; retry in a few seconds.", _AGAIN
+    )
+
+
+def without_statement(error: Exception) -> str:
+    """Returns the message of a database error, without its statement and values."""
+    return str(getattr(error, "orig", error))
+
+
+def answer_disk_outage(request: Request, error: OSError) -> Response:
+    """Answers 507 if the disk is full, 503 if it is not writable; else reraises."""
+    if error.errno not in (*_FULL, *_REFUSED):
+        raise error
+    logger.error("%s %s: %s", request.method, request.url.path, error)
+    if error.errno in _FULL:
+        return _full()
+    return _refused((error.strerror or "it is refused").lower())
+
+
+def _full() -> Response:
+    return error_response(
+        507,
+        "The disk of the service is full; its operator must free space, or delete "
+        "datasets and jobs.",
+    )
+
+
+def _refused(reason: str) -> Response:
+    return error_response(
+        503, f"The service cannot write: {reason}; its operator must check the disk."
+    )

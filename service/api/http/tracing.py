@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.http.request_log import logged_fields
-from service.api.metrics.requests import route_template
+from service.api.metrics.endpoints import route_template
 from service.shared.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from service.api.http.errors import as_json, responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.jobs import event_stream, repository, submission
 from service.api.jobs.schemas import (
     Id,

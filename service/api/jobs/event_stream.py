@@ -9,8 +9,8 @@ from fastapi import Request, Response
 from fastapi.sse import ServerSentEvent
 from sqlalchemy.orm import Session
 
-from service.api.http.outages import DATABASE_OUTAGES, without_statement
-from service.api.jobs.timing import timing
+from service.api.http.errors import DATABASE_OUTAGES, without_statement
+from service.api.jobs.schemas import timing
 from service.api.keys.caller import Caller
 from service.api.keys.repository import is_key_usable
 from service.shared import job_events as events

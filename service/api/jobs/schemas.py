@@ -7,12 +7,13 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.jobs.timing import timing
 from service.shared.database import tables
-from service.shared.job_state import JobState
+from service.shared.database.tables import Job
+from service.shared.job_state import ENDED, JobState
 from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.judging.verdict import verdict
+from tfbbb.training.job_clock import LOADING, WAITING
 from tfbbb.training.spec import JobSpec
 
 _ID = r"^[0-9a-f]{24}$"
@@ -205,4 +206,27 @@ def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:
         "error": job.error,
         "version": job.version,
         "verdict": verdict(judgement),
+    }
+
+
+_FIELDS = ("stage", "done", "seconds_left", "elapsed")
+
+
+def timing(job: Job, now: float) -> JsonObject | None:
+    """Returns stage, share done and seconds left of a job; None if it has ended.
+
+    They are what its worker has last told, which it does every second.
+    """
+    if job.state in ENDED:
+        return None
+    told: JsonObject = job.progress.get("timing") or {}
+    is_queued = job.state == JobState.QUEUED
+    if not is_queued and told.get("attempt") == job.attempt:
+        return {name: told[name] for name in _FIELDS}
+    since = now if is_queued else job.started_at or now
+    return {
+        "stage": WAITING if is_queued else LOADING,
+        "done": told.get("done", 0.0),
+        "seconds_left": None,
+        "elapsed": round(max(now - since, 0.0), 1),
     }

@@ -7,8 +7,11 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.http.errors import service_error_response
-from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
+from service.api.http.errors import (
+    DATABASE_OUTAGES,
+    answer_database_outage,
+    service_error_response,
+)
 from service.api.keys.caller import ANYONE, Caller
 from service.api.keys.repository import is_loopback
 from service.api.keys.session import cookie_name

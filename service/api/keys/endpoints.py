@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_administer
 from service.api.keys.credential import Credential
 from service.api.keys.repository import add_key, list_keys, revoke_key

@@ -16,7 +16,7 @@ from itsdangerous import BadSignature, TimestampSigner
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from service.api.http.outages import without_statement
+from service.api.http.errors import without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
 from service.api.last_known import LastKnown

@@ -7,9 +7,8 @@ from typing import Literal, TypedDict
 from fastapi import APIRouter, Request, Response
 from starlette.requests import HTTPConnection
 
-from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
-from service.api.http.scoped_route import LimitedRoute
+from service.api.http.routes import BodyLimit, LimitedRoute, limit_body
 from service.api.keys.caller import Caller, get_caller
 from service.api.keys.schemas import Session, SessionRequest
 from service.api.state import ServiceState, State

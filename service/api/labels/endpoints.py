@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Caller, Training, may_predict
 from service.api.labels import repository
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget

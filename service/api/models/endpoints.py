@@ -8,12 +8,10 @@ from fastapi import APIRouter, Header, Response
 
 from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
-from service.api.models import deletion, notes
-from service.api.models.report import read_report
-from service.api.models.repository import find_lineage
+from service.api.models import repository
 from service.api.models.schemas import (
     ModelName,
     NoteList,
@@ -30,7 +28,14 @@ from service.shared.errors import (
     UnknownReport,
     VersionInUse,
 )
-from service.shared.model_messages import Metadata, ModelList, ModelStatus, Note
+from service.shared.model_messages import (
+    Metadata,
+    ModelList,
+    ModelStatus,
+    Note,
+    VersionState,
+)
+from service.shared.version_deletion import delete_version, finish_deletions
 
 router = APIRouter(
     prefix="/v1/models",
@@ -45,12 +50,12 @@ async def list_models(state: State) -> ModelList:
     """Lists every model with its versions and labels."""
     models = await state.models.models()
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
-    written = await asyncio.to_thread(notes.find_all, state.database)
+    written = await asyncio.to_thread(repository.find_notes, state.database)
     for model in models.models:
         present = {version.version for version in model.versions}
         numbers = map(str, drifted[model.name])
         model.drifted = [number for number in numbers if number in present]
-        model.note = written.get((model.name, notes.OF_MODEL))
+        model.note = written.get((model.name, repository.OF_MODEL))
     by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.list_labels, state.database):
         if (labelled := by_name.get(row.name)) is not None:
@@ -87,8 +92,10 @@ async def get_version(
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         if version == row.number:
             status.labels[row.label] = str(version)
-    lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
-    note = await asyncio.to_thread(notes.find, state.database, name, version)
+    lineage = await asyncio.to_thread(
+        repository.find_lineage, state.database, name, version
+    )
+    note = await asyncio.to_thread(repository.find_note, state.database, name, version)
     return VersionDetails(**status.model_dump(), lineage=lineage, note=note)
 
 
@@ -106,7 +113,7 @@ async def put_note(
     """
     await state.models.model(name)  # Raises if it does not exist.
     return await asyncio.to_thread(
-        notes.write, state.database, name, notes.OF_MODEL, note
+        repository.write_note, state.database, name, repository.OF_MODEL, note
     )
 
 
@@ -127,7 +134,9 @@ async def put_version_note(
     Needs a key with the scope `train`.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
-    return await asyncio.to_thread(notes.write, state.database, name, version, note)
+    return await asyncio.to_thread(
+        repository.write_note, state.database, name, version, note
+    )
 
 
 @router.get(
@@ -138,13 +147,13 @@ async def put_version_note(
 async def get_notes(state: State, name: ModelName) -> NoteList:
     """Returns the note about the model, and those about versions by their numbers."""
     await state.models.model(name)  # Raises if it does not exist.
-    found = await asyncio.to_thread(notes.find_all, state.database, name)
+    found = await asyncio.to_thread(repository.find_notes, state.database, name)
     return NoteList(
-        model=found.get((name, notes.OF_MODEL)),
+        model=found.get((name, repository.OF_MODEL)),
         versions={
             str(number): note
             for (_, number), note in found.items()
-            if number != notes.OF_MODEL
+            if number != repository.OF_MODEL
         },
     )
 
@@ -172,7 +181,7 @@ async def get_report(
     """
     await state.models.version(name, version)  # Raises if it does not exist.
     models = state.queue.store.models
-    content = await asyncio.to_thread(read_report, models, name, version)
+    content = await asyncio.to_thread(repository.read_report, models, name, version)
     tag = f'"{hashlib.sha256(content).hexdigest()}"'
     headers = {
         "ETag": tag,
@@ -199,7 +208,12 @@ async def remove_version(
     Refused while a label points at the version, a job starts from it, or it is
     `latest`. Needs a key with the scope `train`.
     """
-    await deletion.remove_version(state, name, version)
+    await state.models.version(name, version)  # Raises if it does not exist.
+    _check_is_not_latest(await state.models.model(name), version)
+    store = state.queue.store
+    await asyncio.to_thread(delete_version, state.database, store, name, version)
+    await asyncio.to_thread(finish_deletions, state.database, store)
+    await state.models.rescan()
 
 
 @router.get(
@@ -226,3 +240,18 @@ async def get_version_metadata(
     """Returns the signatures and the manifest of the version."""
     content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
+
+
+def _check_is_not_latest(status: ModelStatus, number: int) -> None:
+    """Raises `VersionInUse` if a version is `latest`, or may become it at once."""
+    good = (
+        version.version
+        for version in status.model_version_status
+        if version.state is not VersionState.END
+    )
+    if str(number) == status.labels.get("latest", next(good, None)):
+        raise VersionInUse(
+            f"Version {number} of the model {status.name!r} is `latest`, which "
+            "predicts by default; publish a newer version, or make another one "
+            "`latest`, first."
+        )

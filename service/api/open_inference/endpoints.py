@@ -5,13 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
-from service.api.http.media_types import media_type
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import BodyLimit, ScopedRoute, limit_body
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName
-from service.api.open_inference.metadata import model_metadata
 from service.api.open_inference.schemas import (
     InferResponse,
     ModelMetadata,
@@ -19,8 +16,9 @@ from service.api.open_inference.schemas import (
     ServerMetadata,
     infer_body,
     infer_response,
+    model_metadata,
 )
-from service.api.predictions.answering import answer
+from service.api.predictions.answering import answer, media_type
 from service.api.state import ServiceState, State
 from service.shared.errors import (
     DeadlineExceeded,

@@ -1,19 +1,16 @@
 """Answers prediction requests in the format that the request asks for."""
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 
-from service.api.http.disconnect import unless_disconnected
-from service.api.http.media_types import (
-    check_not_encoded,
-    choose_media_type,
-    media_type,
-)
 from service.api.http.request_log import add_to_log
 from service.api.state import ServiceState
-from service.shared.errors import UnsupportedMediaType
+from service.shared.errors import NotAcceptable, UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
 from service.shared.settings import Settings
 
@@ -103,3 +100,91 @@ def _table_type(request: Request) -> str:
 
 def _is_json(given: str) -> bool:
     return given in _JSON_TYPES or given.endswith("+json")
+
+
+T = TypeVar("T")
+
+# Most work is done before, and then costs no watching.
+_SECONDS_UNWATCHED = 0.05
+
+
+async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Waits for work, and cancels it if the client of a request hangs up."""
+    watching: asyncio.Task[None] | None = None
+    working = asyncio.current_task()
+    assert working is not None
+    has_hung_up = False
+
+    async def watch() -> None:
+        nonlocal has_hung_up
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        has_hung_up = True
+        working.cancel()
+
+    def start_watching() -> None:
+        nonlocal watching
+        watching = asyncio.create_task(watch())
+
+    # Most work ends before, and then costs a timer and no task.
+    timer = asyncio.get_running_loop().call_later(_SECONDS_UNWATCHED, start_watching)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        # Else the server cancels the request, which must go on.
+        if has_hung_up and not working.uncancel():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        timer.cancel()
+        if watching is not None:
+            watching.cancel()
+
+
+def media_type(request: Request) -> str:
+    """Returns the media type of the body in lower case; empty if it has none."""
+    given = request.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower()
+
+
+def check_not_encoded(request: Request) -> None:
+    """Raises `UnsupportedMediaType` if the body is compressed."""
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType(
+            "The body must not be compressed: send it without `Content-Encoding`. "
+            f"Received: {encoding!r:.100}"
+        )
+
+
+def choose_media_type(request: Request, offered: Sequence[str], default: str) -> str:
+    """Returns the offered media type that `Accept` prefers (RFC 9110, 12.5.1)."""
+    accept = request.headers.get("accept", "").strip() or "*/*"
+    if accept == "*/*":
+        return default
+    qualities = dict(map(_read_range, accept.lower().split(",")))
+
+    def quality(kind: str) -> float:
+        ranges = (kind, f"{kind.partition('/')[0]}/*", "*/*")
+        return next((qualities[x] for x in ranges if x in qualities), 0.0)
+
+    best = max((default, *offered), key=quality)
+    if not quality(best):
+        raise NotAcceptable(
+            f"The service answers in {', '.join(offered)}. "
+            f"Received: Accept {accept!r:.100}"
+        )
+    return best
+
+
+def _read_range(text: str) -> tuple[str, float]:
+    """Returns a media range and its quality, 1 by default."""
+    kind, *parameters = (part.strip() for part in text.split(";"))
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return kind, float(value)
+            except ValueError:
+                return kind, 0.0
+    return kind, 1.0

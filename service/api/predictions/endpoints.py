@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from service.api.datasets.schemas import upload_body
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file

@@ -12,11 +12,14 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.api.datasets.formats import MEDIA_TYPES
+from service.api.datasets.body import MEDIA_TYPES
 from service.api.datasets.upload_file import UploadFile
 from service.api.datasets.uploading import ReceivedFile, receive_file
-from service.api.http.disconnect import unless_disconnected
-from service.api.http.media_types import check_not_encoded, choose_media_type
+from service.api.predictions.answering import (
+    check_not_encoded,
+    choose_media_type,
+    unless_disconnected,
+)
 from service.api.predictions.schemas import REFUSED_OF_FILES
 from service.api.state import ServiceState
 from service.shared.errors import InvalidRequest, ServiceError, Unavailable

@@ -5,8 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.http.body_limit import BodyLimit, limit_body
-from service.api.http.scoped_route import PlainRoute, ScopedRoute
+from service.api.http.routes import BodyLimit, PlainRoute, ScopedRoute, limit_body
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.state import ServiceState, State

@@ -208,7 +208,7 @@ def test_a_disk_that_does_not_answer_holds_up_nothing_else(
         answer.wait(20)
         raise TimeoutError
 
-    monkeypatch.setattr("service.api.health.readiness._SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr("service.api.health._SECONDS_TO_ANSWER", 0.5)
     with listening(app) as client, ThreadPoolExecutor() as others:
         # The service looks at its disk when it starts, too.
         monkeypatch.setattr(shutil, "disk_usage", disk_usage)

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from service.api.shutdown import shutdown_event
+from service.api.server import shutdown_event
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

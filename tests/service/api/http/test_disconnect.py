@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from service.api.http import disconnect
-from service.api.http.disconnect import unless_disconnected
+from service.api.predictions import answering
+from service.api.predictions.answering import unless_disconnected
 
 
 class Client:
@@ -26,7 +26,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disconnect, "_SECONDS_UNWATCHED", 0.0)
+    monkeypatch.setattr(answering, "_SECONDS_UNWATCHED", 0.0)
 
 
 def test_result_is_that_of_the_work() -> None:

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import Message
 
-from service.api.http.scoped_route import ScopedRoute, check_scoped
+from service.api.http.routes import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
 from service.api.keys.credential import Scope
 from service.app import create_app

@@ -1,4 +1,4 @@
-from service.api.jobs.timing import timing
+from service.api.jobs.schemas import timing
 from service.shared import job_events as events
 from service.shared.queue import Lease, Queue
 from tests.service.queued import job, leased, let_expire, submitted

@@ -1,4 +1,4 @@
-"""Checks whether the service is ready for requests."""
+"""`/health` and `/v2/health`: whether the service runs, and whether it is ready."""
 
 import asyncio
 import contextlib
@@ -7,10 +7,13 @@ import shutil
 from collections.abc import Awaitable, Callable
 
 import sqlalchemy
+from fastapi import APIRouter
+from pydantic import BaseModel
 from sqlalchemy.exc import DBAPIError
 
+from service.api.http.errors import responses
 from service.api.models.repository import version_times
-from service.api.state import ServiceState
+from service.api.state import ServiceState, State
 from service.shared.database import DatabaseFileError
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.store import StoreError
@@ -23,6 +26,76 @@ _WITHOUT_DATABASE = (
     " Loaded models go on predicting by the keys and labels known so far; nothing new "
     "is accepted."
 )
+
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """The response of a healthy service."""
+
+    status: str
+
+
+class Live(BaseModel):
+    """The response of a process that runs, by the Open Inference Protocol."""
+
+    live: bool
+
+
+class Ready(BaseModel):
+    """The response of a service whose parts all work, by the same protocol."""
+
+    ready: bool
+
+
+@router.get("/health/live", summary="Whether the process runs")
+async def live() -> Health:
+    """Answers as soon as the process runs."""
+    return Health(status="live")
+
+
+@router.get(
+    "/health/ready", summary="Whether all parts work", responses=responses(Unavailable)
+)
+async def ready(state: State) -> Health:
+    """Answers 503 with each part that fails: database, disk, store, models."""
+    await check_ready(state)
+    return Health(status="ready")
+
+
+@router.get(
+    "/health/predicting",
+    summary="Whether predictions are answered",
+    responses=responses(Unavailable),
+)
+async def predicting(state: State) -> Health:
+    """Answers 200 while the models answer, also without database or store.
+
+    A proxy before several services sends predictions to those that answer 200.
+    """
+    problem = await _problem("models", _check_models, state)
+    if problem is not None:
+        raise Unavailable(problem)
+    return Health(status="predicting")
+
+
+@router.get("/v2/health/live", name="v2_live", summary="Whether the process runs")
+async def v2_live() -> Live:
+    """Answers as soon as the process runs."""
+    return Live(live=True)
+
+
+@router.get(
+    "/v2/health/ready",
+    name="v2_ready",
+    summary="Whether all parts work",
+    responses=responses(Unavailable),
+)
+async def v2_ready(state: State) -> Ready:
+    """Answers 503 with each part that fails: database, disk, store, models."""
+    await check_ready(state)
+    return Ready(ready=True)
 
 
 async def check_ready(state: ServiceState) -> None:
@@ -38,13 +111,6 @@ async def check_ready(state: ServiceState) -> None:
     )
     if any(problems):
         raise Unavailable(" ".join(filter(None, problems)))
-
-
-async def check_predicting(state: ServiceState) -> None:
-    """Raises `Unavailable` until the models are loaded or known to be broken."""
-    problem = await _problem("models", _check_models, state)
-    if problem is not None:
-        raise Unavailable(problem)
 
 
 async def _problem(

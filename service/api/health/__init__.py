@@ -1,1 +1,0 @@
-"""Health: whether the service runs, and whether it is ready."""

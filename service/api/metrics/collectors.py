@@ -1,0 +1,254 @@
+"""The metrics of the API: those of its processes, of the database and of the disks."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import sqlalchemy
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.api.feedback.schemas import Drift, running_figures
+from service.shared.database import Database
+from service.shared.database.tables import Feedback, Job, ModelVersion
+from service.shared.files import directory_bytes
+from service.shared.job_state import ENDED, JobState
+from service.shared.settings import Settings
+from service.shared.shared_counters import VARIABLE
+from tfbbb.version import __version__, commit
+
+
+class _Constant(Collector):
+    """A metric that never changes, also where several processes count."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._metric,)
+
+
+class Registries:
+    """The metrics of the API.
+
+    Attributes:
+        counted: What this process counts. If several processes share the counters,
+            their sums are reported, and no figures of a single process.
+        observed: What is read from elsewhere, such as the database.
+    """
+
+    def __init__(self) -> None:
+        self.counted = CollectorRegistry()
+        self.observed = CollectorRegistry()
+        build = GaugeMetricFamily(
+            "tfbbb_build_info",
+            "1, with the version of the service and the commit of its source.",
+            labels=["version", "commit"],
+        )
+        build.add_metric([__version__, commit()], 1)
+        self.observed.register(_Constant(build))
+        self._directory = os.environ.get(VARIABLE)
+        if self._directory is None:
+            ProcessCollector(registry=self.observed)
+
+    def text(self) -> bytes:
+        """Returns all metrics, in the format of Prometheus."""
+        counted = self.counted
+        if self._directory is not None:
+            counted = CollectorRegistry()
+            _forget_dead_workers(Path(self._directory))
+            MultiProcessCollector(counted, self._directory)  # type: ignore[no-untyped-call]
+        return generate_latest(self.observed) + generate_latest(counted)
+
+
+def _forget_dead_workers(directory: Path) -> None:
+    """Removes the gauges of processes that were killed."""
+    for file in directory.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not psutil.pid_exists(pid):
+            mark_process_dead(pid, str(directory))  # type: ignore[no-untyped-call]
+
+
+# To count the bytes of ten thousand versions takes a second.
+_SECONDS_KEPT = 60.0
+
+
+class DiskMetrics(Collector):
+    """The bytes of what the service stores, and the free bytes beside them.
+
+    The bytes are counted once a minute at most. With an object store those of versions
+    and datasets are the bytes of this machine's copies.
+    """
+
+    def __init__(self, settings: Settings, models: Path, database: Database) -> None:
+        data = settings.data_dir
+        self._places = {
+            "versions": models,
+            "datasets": data / "datasets",
+            "uploads": data / "uploads",
+            "jobs": data / "jobs",
+        }
+        self._database = database.path
+        self._disks = {"data": data, "models": models}
+        self._counting = threading.Lock()
+        self._counted: Mapping[str, int] = {}
+        self._counted_at = float("-inf")
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing: the directories may not exist yet."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Counts the bytes, unless they were counted a moment ago."""
+        used = GaugeMetricFamily(
+            "tfbbb_disk_bytes",
+            "Bytes of files on this machine, counted once a minute.",
+            labels=["kind"],
+        )
+        for kind, num_bytes in self._count().items():
+            used.add_metric([kind], num_bytes)
+        free = GaugeMetricFamily(
+            "tfbbb_disk_free_bytes",
+            "Bytes that are free on the disk of a directory.",
+            labels=["directory"],
+        )
+        for directory, place in self._disks.items():
+            with suppress(OSError):
+                free.add_metric([directory], shutil.disk_usage(place).free)
+        yield from (used, free)
+
+    def _count(self) -> Mapping[str, int]:
+        with self._counting:
+            if time.monotonic() - self._counted_at > _SECONDS_KEPT:
+                counted = {
+                    k: directory_bytes(place) for k, place in self._places.items()
+                }
+                if (path := self._database) is not None:
+                    files = path.parent.glob(f"{path.name}*")
+                    counted["database"] = sum(file.stat().st_size for file in files)
+                self._counted, self._counted_at = counted, time.monotonic()
+            return self._counted
+
+
+class FeedbackMetrics(Collector):
+    """The feedback about each version that is not deleted."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing: at registration the database may not answer yet."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Queries the database."""
+        labels = ["model", "version"]
+        rows = GaugeMetricFamily(
+            "tfbbb_feedback_rows", "Rows of which feedback came.", labels=labels
+        )
+        figures = GaugeMetricFamily(
+            "tfbbb_feedback_figure",
+            "Mean of a score over the rows of which feedback came.",
+            labels=[*labels, "figure"],
+        )
+        martingale = GaugeMetricFamily(
+            "tfbbb_drift_martingale",
+            "Test of drift; 20 raises an alarm, falsely in at most 5 % of versions.",
+            labels=labels,
+        )
+        alarm = GaugeMetricFamily(
+            "tfbbb_drift_alarm",
+            "Whether the test of drift has ever raised an alarm.",
+            labels=labels,
+        )
+        for row in self._rows():
+            version = [row.name, str(row.number)]
+            rows.add_metric(version, row.num_rows)
+            for figure, (mean, _) in running_figures(row).items():
+                figures.add_metric([*version, figure], mean)
+            drift = Drift.from_record(row.drift)
+            martingale.add_metric(version, drift.martingale)
+            alarm.add_metric(version, drift.alarm)
+        yield from (rows, figures, martingale, alarm)
+
+    def _rows(self) -> Iterable[Feedback]:
+        exists = (
+            (ModelVersion.name == Feedback.name)
+            & (ModelVersion.number == Feedback.number)
+            & ModelVersion.deleted_at.is_(None)
+        )
+        statement = select(Feedback).join(ModelVersion, exists)
+        with self._database.reading() as session:
+            return session.scalars(statement).all()
+
+
+_SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 12 * 3600, 86400)
+
+
+class JobMetrics(Collector):
+    """The jobs in the database, which all processes of a service share."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing: at registration the database may not answer yet."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Queries the database."""
+        with self._database.reading() as session:
+            yield self._states(session)
+            yield self._waiting(session)
+            yield from self._durations(session)
+
+    def _states(self, session: Session) -> Metric:
+        by_state = sqlalchemy.select(Job.state, func.count()).group_by(Job.state)
+        counts = {row[0]: row[1] for row in session.execute(by_state)}
+        family = GaugeMetricFamily(
+            "tfbbb_jobs",
+            "Jobs by state; `queued` is the length of the queue.",
+            labels=["state"],
+        )
+        for state in JobState:
+            family.add_metric([state], counts.get(state, 0))
+        return family
+
+    def _waiting(self, session: Session) -> Metric:
+        oldest = session.scalar(
+            sqlalchemy.select(func.min(Job.created_at)).where(
+                Job.state == JobState.QUEUED
+            )
+        )
+        age = 0.0 if oldest is None else self._database.now(session) - oldest
+        return GaugeMetricFamily(
+            "tfbbb_job_oldest_queued_seconds", "Age of the oldest queued job.", age
+        )
+
+    def _durations(self, session: Session) -> Iterable[Metric]:
+        took = Job.finished_at - Job.started_at
+        within = [func.count().filter(took <= seconds) for seconds in _SECONDS]
+        rows = session.execute(
+            sqlalchemy.select(Job.state, *within, func.count(), func.sum(took))
+            .where(Job.state.in_(ENDED), took.is_not(None))
+            .group_by(Job.state)
+        )
+        family = HistogramMetricFamily(
+            "tfbbb_job_duration_seconds",
+            "Time from the first start of a job to its end.",
+            labels=["state"],
+        )
+        for state, *counts, total, seconds in rows:
+            bounds = [*map(str, map(float, _SECONDS)), "+Inf"]
+            buckets = list(zip(bounds, [*counts, total], strict=True))
+            family.add_metric([state], buckets, seconds)
+        yield family

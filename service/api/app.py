@@ -10,7 +10,15 @@ from contextlib import asynccontextmanager, nullcontext
 from fastapi import FastAPI
 
 import tfbbb
-from service.api import audit, documentation, guide, health, page, retention
+from service.api import (
+    audit,
+    documentation,
+    guide,
+    health,
+    metrics,
+    page,
+    retention,
+)
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.store import DatasetStore
 from service.api.documentation import describe_portably
@@ -23,10 +31,8 @@ from service.api.http.errors import (
     as_json,
     responses,
 )
-from service.api.http.protocol import HeadMiddleware
-from service.api.http.request_log import RequestLog
+from service.api.http.requests import Requests
 from service.api.http.routes import check_scoped
-from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
@@ -35,14 +41,12 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
-from service.api.metrics import endpoints as metrics_endpoints
-from service.api.metrics.collectors import (
+from service.api.metrics import (
     DiskMetrics,
     FeedbackMetrics,
     JobMetrics,
     Registries,
 )
-from service.api.metrics.endpoints import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
@@ -98,11 +102,11 @@ def create_app(
             others, and without a parent, prepares the database itself.
     """
     settings = settings or Settings.from_environment()
-    metrics = Registries()
+    registries = Registries()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
-        # `RequestLog` logs all requests, without the keys that URLs may have.
+        # `Requests` logs all requests, without the keys that URLs may have.
         logging.getLogger("uvicorn.access").disabled = True
         # Threads that wait for a database which does not answer must not use up those
         # of other requests.
@@ -116,7 +120,7 @@ def create_app(
         ):
             if is_alone:
                 await asyncio.to_thread(prepare, database, settings)
-            state = _create_state(settings, database, metrics, followed, stopping)
+            state = _create_state(settings, database, registries, followed, stopping)
             state.models.start()
             # One process of a service removes what is not kept any longer.
             removing = (
@@ -161,7 +165,7 @@ def create_app(
         keys,
         audit,
         datasets,
-        metrics_endpoints,
+        metrics,
     ):
         check_scoped(resource.router)
         app.include_router(resource.router, responses=refusals)
@@ -171,11 +175,7 @@ def create_app(
     app.include_router(guide.router)
     app.include_router(page.router)
     app.add_middleware(Authentication)
-    app.add_middleware(RequestMetrics, registry=metrics.counted)
-    app.add_middleware(HeadMiddleware)
-    if (provider := exporting_provider()) is not None:
-        app.add_middleware(Tracing, provider=provider)
-    app.add_middleware(RequestLog)
+    app.add_middleware(Requests, registry=registries.counted)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NoMoreEvents, answer_no_more_events)
     for outage in DATABASE_OUTAGES:
@@ -187,18 +187,18 @@ def create_app(
 def _create_state(
     settings: Settings,
     database: Database,
-    metrics: Registries,
+    registries: Registries,
     refreshes: Refreshes,
     stopping: asyncio.Event,
 ) -> ServiceState:
     queue = Queue(database, settings)
     ledger = Ledger(database, queue.store)
     registry = ModelRegistry(queue.store, ledger, settings.model_memory_bytes)
-    models = Models(registry, settings, metrics.counted, refreshes)
-    metrics.observed.register(LoadedMetrics(registry))
-    metrics.observed.register(JobMetrics(database))
-    metrics.observed.register(FeedbackMetrics(database))
-    metrics.observed.register(DiskMetrics(settings, queue.store.models, database))
+    models = Models(registry, settings, registries.counted, refreshes)
+    registries.observed.register(LoadedMetrics(registry))
+    registries.observed.register(JobMetrics(database))
+    registries.observed.register(FeedbackMetrics(database))
+    registries.observed.register(DiskMetrics(settings, queue.store.models, database))
     return ServiceState(
         settings=settings,
         database=database,
@@ -210,5 +210,5 @@ def _create_state(
         stopping=stopping,
         datasets=DatasetStore(settings, database, queue.store),
         sandbox=Sandbox(),
-        metrics=metrics,
+        metrics=registries,
     )

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_administer
-from service.api.pagination import Cursor, NextCursor, PageLimit, page
+from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database.tables import AuditEntry
 from service.shared.errors import InvalidRequest
@@ -76,10 +76,9 @@ def list_changes(
     wanted = {"actor": actor, "kind": kind, "subject": subject}
     given = {column: value for column, value in wanted.items() if value is not None}
     query = select(AuditEntry).filter_by(**given)
-    before = None if cursor is None else Cursor.parse(cursor)
     with state.database.reading() as session:
-        entries, following = page(session, query, AuditEntry, before, limit)
+        entries, following = page(session, query, AuditEntry, cursor, limit)
     return ChangePage(
         changes=[Change.model_validate(entry) for entry in entries],
-        next_cursor=None if following is None else str(following),
+        next_cursor=following,
     )

@@ -2,8 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, TypeVar
 
 import orjson
 from fastapi import Query
@@ -27,50 +26,36 @@ PageLimit = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Cursor:
-    """A position in a list ordered by time: after the entry of this time and id."""
-
-    created_at: float
-    id: str
-
-    def __str__(self) -> str:
-        """Formats the cursor for clients."""
-        place = orjson.dumps([self.created_at, self.id])
-        return base64.urlsafe_b64encode(place).decode().rstrip("=")
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parses the text form of a cursor."""
-        try:
-            padded = text.encode() + b"=" * (-len(text) % 4)
-            created_at, place = orjson.loads(base64.urlsafe_b64decode(padded))
-        except (ValueError, TypeError):
-            created_at = place = None
-        known = isinstance(created_at, float) and isinstance(place, str)
-        if not known or not place.isalnum():
-            raise InvalidRequest(
-                "`cursor` must be the `next_cursor` of the previous page. "
-                f"Received: {text!r:.100}"
-            )
-        return cls(created_at, place)
-
-
 def page(
     session: Session,
     query: Select[Listed],
     table: type[Listed],
-    before: Cursor | None,
+    cursor: str | None,
     limit: int,
-) -> tuple[Sequence[Listed], Cursor | None]:
+) -> tuple[Sequence[Listed], str | None]:
     """Returns a page of entries, newest first, and the cursor of the next page."""
-    if before is not None:
+    if cursor is not None:
         place = tuple_(table.created_at, table.id)
-        query = query.where(place < tuple_(before.created_at, before.id))
+        query = query.where(place < tuple_(*_parse(cursor)))
     newest_first = query.order_by(table.created_at.desc(), table.id.desc())
     # One more entry than the limit shows whether there is a next page.
     entries = session.scalars(newest_first.limit(limit + 1)).all()
     if len(entries) <= limit:
         return entries, None
-    last = entries[limit - 1]
-    return entries[:limit], Cursor(last.created_at, last.id)
+    last = orjson.dumps([entries[limit - 1].created_at, entries[limit - 1].id])
+    return entries[:limit], base64.urlsafe_b64encode(last).decode().rstrip("=")
+
+
+def _parse(cursor: str) -> tuple[float, str]:
+    """Returns the time and the id of the last entry of the page before."""
+    try:
+        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
+        created_at, place = orjson.loads(base64.urlsafe_b64decode(padded))
+        if isinstance(created_at, float) and isinstance(place, str) and place.isalnum():
+            return created_at, place
+    except (ValueError, TypeError):
+        pass
+    raise InvalidRequest(
+        "`cursor` must be the `next_cursor` of the previous page. "
+        f"Received: {cursor!r:.100}"
+    )

@@ -30,7 +30,7 @@ def server(app: FastAPI) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=JsonErrorProtocol,
-        # `service.shared.logs` formats its lines, and `RequestLog` logs the requests.
+        # `service.shared.logs` formats its lines, and `Requests` logs the requests.
         log_config=None,
         access_log=False,
         timeout_keep_alive=_SECONDS_IDLE,

@@ -12,7 +12,6 @@ import pytest
 
 import tfbbb
 from docs.site import build
-from service.api.http.tracing import ENDPOINTS, exporting_provider
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import StoreError, open_store
 from tests.cli.test_without_service import run
@@ -60,12 +59,6 @@ def open_object_store(directory: Path) -> None:
     open_store(Settings(store="s3://bucket/prefix", data_dir=directory))
 
 
-def trace_requests(directory: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ENDPOINTS[0], "http://127.0.0.1:4318")
-        exporting_provider()
-
-
 def frame_of_predictions(directory: Path) -> None:
     network().predictive([[1.0]], num_samples=2).to_pandas()
 
@@ -102,8 +95,6 @@ CALLS = [
     ("onnx", "onnxruntime", export_onnx),
     ("onnx", "requests", export_onnx),
     ("onnx", "tf2onnx", export_onnx),
-    ("opentelemetry", "opentelemetry.exporter", trace_requests),
-    ("opentelemetry", "opentelemetry.sdk", trace_requests),
     ("pandas", "pandas", estimator_with_frames),
     ("pandas", "pandas", frame_of_predictions),
     ("ray", "ray", run_on_ray),
@@ -133,8 +124,6 @@ def test_every_package_of_an_extra_is_hidden_once(extra: str) -> None:
     # The names of modules, where they are not those of packages.
     modules = {
         "mlflow_skinny": "mlflow",
-        "opentelemetry_exporter_otlp_proto_http": "opentelemetry.exporter",
-        "opentelemetry_sdk": "opentelemetry.sdk",
         "ray[default]": "ray",
     }
     assert {modules.get(package, package) for package in packages} == hidden

@@ -11,14 +11,13 @@ from service.api.datasets.schemas import (
     DatasetId,
     DatasetPage,
     DatasetSummary,
-    Schema,
     upload_body,
 )
 from service.api.datasets.uploading import upload
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import Training
-from service.api.pagination import Cursor, NextCursor, PageLimit
+from service.api.pagination import NextCursor, PageLimit
 from service.api.state import State
 from service.shared.errors import (
     DatasetInUse,
@@ -81,7 +80,7 @@ async def upload_dataset(
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200
-    return Dataset.from_row(dataset)
+    return Dataset.model_validate(dataset)
 
 
 @router.get("", summary="List datasets", responses=responses(InvalidRequest))
@@ -104,12 +103,12 @@ def list_datasets(
             session,
             name=name,
             sha256=sha256,
-            before=None if cursor is None else Cursor.parse(cursor),
+            cursor=cursor,
             limit=limit,
         )
     return DatasetPage(
-        datasets=[DatasetSummary.from_row(dataset) for dataset in datasets],
-        next_cursor=None if following is None else str(following),
+        datasets=[DatasetSummary.model_validate(dataset) for dataset in datasets],
+        next_cursor=following,
     )
 
 
@@ -117,16 +116,7 @@ def list_datasets(
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
     """Describes a table, its columns and their problems."""
     with state.database.reading() as session:
-        return Dataset.from_row(repository.get_dataset(session, id))
-
-
-@router.get(
-    "/{id}/schema", summary="Columns of a dataset", responses=responses(UnknownDataset)
-)
-def get_schema(state: State, _: Training, id: DatasetId) -> Schema:
-    """Describes the columns of a table, and their problems."""
-    with state.database.reading() as session:
-        return Schema.from_row(repository.get_dataset(session, id))
+        return Dataset.model_validate(repository.get_dataset(session, id))
 
 
 @router.get(

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import sqlalchemy
 from sqlalchemy.orm import Session, defer
 
-from service.api import pagination as cursor
+from service.api import pagination
 from service.api.keys.caller import Caller
-from service.api.pagination import Cursor
 from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job, Key
 from service.shared.errors import DatasetInUse, QuotaExceeded, UnknownDataset
@@ -48,9 +47,9 @@ def page(
     *,
     name: str | None,
     sha256: str | None,
-    before: Cursor | None,
+    cursor: str | None,
     limit: int,
-) -> tuple[Sequence[Dataset], Cursor | None]:
+) -> tuple[Sequence[Dataset], str | None]:
     """Returns a page of datasets, newest first, and the cursor of the next page.
 
     Does not load their columns and problems.
@@ -64,7 +63,7 @@ def page(
         query = query.where(Dataset.name.contains(clean, autoescape=True))
     if sha256 is not None:
         query = query.where(Dataset.sha256 == sha256)
-    return cursor.page(session, query, Dataset, before, limit)
+    return pagination.page(session, query, Dataset, cursor, limit)
 
 
 def find_upload(session: Session, caller: Caller, sha256: str) -> Dataset | None:

@@ -1,13 +1,12 @@
 """The bodies of `/v1/datasets`."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Self
+from datetime import datetime
+from typing import Annotated
 
 from fastapi import Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.datasets.body import MEDIA_TYPES
-from service.shared.database import tables
 from service.shared.json_types import JsonObject
 from tfbbb.tables.format import FORMATS
 
@@ -94,6 +93,8 @@ class Problem(BaseModel):
 class DatasetSummary(BaseModel):
     """An uploaded table in the list of datasets."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     id: str = Field(examples=[_EXAMPLE_ID])
     name: str = Field(description="Name of the uploaded file.", examples=["people.csv"])
     sha256: str = Field(description="SHA-256 of the uploaded bytes.")
@@ -104,37 +105,12 @@ class DatasetSummary(BaseModel):
     num_rows: int = Field(examples=[442])
     created_at: datetime
 
-    @classmethod
-    def from_row(cls, dataset: tables.Dataset) -> Self:
-        """Creates the summary of a row of the database."""
-        return cls.model_validate(_fields(dataset))
-
-
-class Schema(BaseModel):
-    """The columns of a table, and their problems."""
-
-    columns: list[DatasetColumn]
-    problems: list[Problem]
-
-    @classmethod
-    def from_row(cls, dataset: tables.Dataset) -> Self:
-        """Creates the schema of a row of the database."""
-        return cls.model_validate(
-            {"columns": dataset.columns, "problems": dataset.problems}
-        )
-
 
 class Dataset(DatasetSummary):
     """An uploaded table."""
 
     columns: list[DatasetColumn]
     problems: list[Problem]
-
-    @classmethod
-    def from_row(cls, dataset: tables.Dataset) -> Self:
-        """Creates the full description of a row of the database."""
-        more = {"columns": dataset.columns, "problems": dataset.problems}
-        return cls.model_validate({**_fields(dataset), **more})
 
 
 class DatasetPage(BaseModel):
@@ -160,16 +136,4 @@ def upload_body() -> JsonObject:
     return {
         "required": True,
         "content": {"multipart/form-data": {"schema": form}, **content},
-    }
-
-
-def _fields(dataset: tables.Dataset) -> JsonObject:
-    return {
-        "id": dataset.id,
-        "name": dataset.name,
-        "sha256": dataset.sha256,
-        "format": dataset.format,
-        "num_bytes": dataset.num_bytes,
-        "num_rows": dataset.num_rows,
-        "created_at": datetime.fromtimestamp(dataset.created_at, UTC),
     }

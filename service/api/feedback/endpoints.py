@@ -11,7 +11,7 @@ from service.api.feedback.schemas import (
     request_body,
 )
 from service.api.http.errors import responses
-from service.api.http.request_log import add_to_log
+from service.api.http.requests import add_to_log
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName, VersionNumber

@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from service.api.http.request_log import HEADER
+from service.api.http.requests import HEADER
 from service.shared.database import LOST, DatabaseFileError
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.json_types import JsonObject

@@ -5,11 +5,10 @@ import http
 import time
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.api.http.errors import error_response, service_error_response
-from service.api.http.request_log import HEADER, choose_request_id
+from service.api.http.requests import HEADER, choose_request_id
 from service.shared.errors import Overloaded
 
 # Of the request line with the headers, also of trailers.
@@ -137,15 +136,3 @@ class JsonErrorProtocol(HttpToolsProtocol):
         lines = [f"HTTP/1.1 {status} {status.phrase}".encode()]
         lines += [name + b": " + value for name, value in response.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
-
-
-class HeadMiddleware:
-    """Handles HEAD as GET; the server omits the body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, send)

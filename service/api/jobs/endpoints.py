@@ -20,7 +20,7 @@ from service.api.jobs.schemas import (
     Name,
 )
 from service.api.keys.caller import Training
-from service.api.pagination import Cursor, NextCursor, PageLimit
+from service.api.pagination import NextCursor, PageLimit
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job
 from service.shared.errors import (
@@ -94,7 +94,7 @@ def list_jobs(
             state=job_state,
             name=name,
             dataset_id=dataset_id,
-            before=None if cursor is None else Cursor.parse(cursor),
+            cursor=cursor,
             limit=limit,
         )
         judgements = repository.find_judgements(session, jobs)
@@ -103,7 +103,7 @@ def list_jobs(
             JobSummary.from_row(job, judgements.get((job.name, job.version)))
             for job in jobs
         ],
-        next_cursor=None if following is None else str(following),
+        next_cursor=following,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from service.api.http.request_log import add_to_log
+from service.api.http.requests import add_to_log
 from service.api.state import ServiceState
 from service.shared.errors import NotAcceptable, UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON

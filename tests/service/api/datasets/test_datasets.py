@@ -43,8 +43,6 @@ def test_uploaded_table_is_described_and_stored_under_its_hash(
     assert age["std"] == pytest.approx(2.75)
     assert [born["min"], born["max"]] == ["1815-12-10", "1900-01-01"]
     assert datasets.get(f"/v1/datasets/{made['id']}").json() == made
-    schema = datasets.get(f"/v1/datasets/{made['id']}/schema").json()
-    assert schema == {"columns": made["columns"], "problems": made["problems"]}
     preview = datasets.get(f"/v1/datasets/{made['id']}/preview?rows=2").json()
     assert preview == {
         "columns": ["name", "age", "born"],
@@ -191,7 +189,7 @@ def test_names_of_files_are_only_shown(
 
 @pytest.mark.parametrize("id", ["x", "..%2F..", "0" * 24])
 def test_what_is_no_id_is_not_found(datasets: httpx.Client, id: str) -> None:
-    for path in (id, f"{id}/schema", f"{id}/preview"):
+    for path in (id, f"{id}/preview"):
         assert datasets.get(f"/v1/datasets/{path}").status_code == 404
     assert datasets.delete(f"/v1/datasets/{id}").status_code == 404
 

@@ -1,7 +1,7 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.api.metrics.collectors import JobMetrics
+from service.api.metrics import JobMetrics
 from service.shared.database import Database
 from service.shared.database.tables import Job
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.api.metrics import endpoints
+from service.api.http import requests
 from service.shared.settings import Settings
 from tests.service.serving import ask, serving, wait_until_ready
 from tfbbb.version import __version__, commit
@@ -66,7 +66,7 @@ def test_version_and_commit_of_the_service_are_labels(client: httpx.Client) -> N
 def test_number_of_models_with_a_label_is_bounded(
     saved_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "MOST_MODELS", 1)
+    monkeypatch.setattr(requests, "MOST_MODELS", 1)
     with serving(Settings(models=saved_models)) as client:
         wait_until_ready(client)
         for name in ("patients", "diabetes", "iris", "patients"):

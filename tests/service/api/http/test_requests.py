@@ -7,11 +7,12 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, HTTPException
+from prometheus_client import CollectorRegistry
 
 from service.api.http.errors import answer_errors_in_one_shape
-from service.api.http.request_log import (
+from service.api.http.requests import (
     HEADER,
-    RequestLog,
+    Requests,
     add_to_log,
     logger,
     request_id,
@@ -31,7 +32,7 @@ def app() -> FastAPI:
         if part == "lost":
             raise HTTPException(503)
 
-    made.add_middleware(RequestLog)
+    made.add_middleware(Requests, registry=CollectorRegistry())
     answer_errors_in_one_shape(made)
     return made
 

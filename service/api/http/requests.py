@@ -1,11 +1,13 @@
-"""Request ids, and one line per request."""
+"""What every request gets: an id, a line in the log, and its place in the metrics."""
 
 import logging
 import re
 import time
 from contextvars import ContextVar
+from http import HTTPMethod
 from urllib.parse import quote
 
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +22,8 @@ HEADER = "X-Request-Id"
 _PROBES = ("/health/", "/v2/health/")
 # Ids that need no quoting in logs and URLs.
 _SANE = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
+_METHODS = frozenset(HTTPMethod)
+MOST_MODELS = 100
 
 _fields: ContextVar[JsonObject | None] = ContextVar("fields", default=None)
 
@@ -30,11 +34,6 @@ def request_id() -> str | None:
     return None if fields is None else fields["request_id"]
 
 
-def logged_fields() -> JsonObject:
-    """Returns the fields that the line of this task's request has so far."""
-    return _fields.get() or {}
-
-
 def add_to_log(**fields: object) -> None:
     """Adds fields to the line of the request that this task handles."""
     line = _fields.get()
@@ -42,25 +41,47 @@ def add_to_log(**fields: object) -> None:
         line.update(fields)
 
 
-class RequestLog:
-    """Gives every request an id, and logs it when its response has ended.
+class Requests:
+    """Gives every request an id, logs it, and counts it by route template and model.
 
     The id is that of the header `X-Request-Id` if it has at most 128 letters, digits
     and `._:+/=@-`, else a new one. The response has the same header. The line has
     neither the query, which may contain a key, nor any value of a row. Probes that
     succeed are not logged.
+
+    Requests that match no route, or have no valid key, are counted with the route
+    `none`, and models that the service does not know with the label `other`, so that
+    clients cannot create labels. So are known models once `MOST_MODELS` have a label.
+
+    HEAD is handled as GET; the server omits the body.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
+        self._models: set[str] = set()
+        self._requests = Counter(
+            "tfbbb_http_requests",
+            "Answered requests.",
+            ["method", "route", "model", "status"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "tfbbb_http_request_duration_seconds",
+            "Time from a request to the end of its response.",
+            ["method", "route", "model"],
+            registry=registry,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started, at, status = time.perf_counter(), time.time(), 500
+        method: str = scope["method"]
         chosen = choose_request_id(Headers(scope=scope).get(HEADER, ""))
         scope.setdefault("state", {})["request_id"] = chosen
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
         fields: JsonObject = {"request_id": chosen}
         token = _fields.set(fields)
 
@@ -75,9 +96,30 @@ class RequestLog:
             await self._app(scope, receive, send_with_id)
         finally:
             _fields.reset(token)
+            seconds = time.perf_counter() - started
+            self._count(method, scope, status, seconds)
             is_probe = status < 400 and scope["path"].startswith(_PROBES)
             if logger.isEnabledFor(logging.INFO) and not is_probe:
-                _log(scope, at, status, time.perf_counter() - started, fields)
+                _log(method, scope, at, status, seconds, fields)
+
+    def _count(self, method: str, scope: Scope, status: int, seconds: float) -> None:
+        context = scope.get("fastapi", {}).get("effective_route_context")
+        route = getattr(context or scope.get("route"), "path_format", None) or "none"
+        method = method if method in _METHODS else "other"
+        labels = method, route, self._model(scope)
+        self._requests.labels(*labels, status).inc()
+        self._seconds.labels(*labels).observe(seconds)
+
+    def _model(self, scope: Scope) -> str:
+        """Returns the label of a request's model, which is empty if it has none."""
+        name: str | None = scope.get("path_params", {}).get("name")
+        if name is None or name in self._models:
+            return name or ""
+        models = scope["state"]["service"].models
+        if len(self._models) < MOST_MODELS and models.knows(name):
+            self._models.add(name)
+            return name
+        return "other"
 
 
 def choose_request_id(given: str) -> str:
@@ -86,12 +128,17 @@ def choose_request_id(given: str) -> str:
 
 
 def _log(
-    scope: Scope, at: float, status: int, seconds: float, fields: JsonObject
+    method: str,
+    scope: Scope,
+    at: float,
+    status: int,
+    seconds: float,
+    fields: JsonObject,
 ) -> None:
     caller = scope.get("state", {}).get("caller")
     line = {
         "time": timestamp(round(at, 6)),
-        "method": scope["method"],
+        "method": method,
         "path": scope["path"],
         "status": status,
         "duration_ms": round(1e3 * seconds, 3),
@@ -100,7 +147,7 @@ def _log(
     }
     logger.info(
         "%s %s %d in %.1f ms, key %r, request %s",
-        line["method"],
+        method,
         # The path was decoded, and may have line breaks.
         quote(line["path"], safe="/:"),
         status,

@@ -1,5 +1,6 @@
-"""The metrics of the API: those of its processes, of the database and of the disks."""
+"""`/metrics`: those of the API processes, of the database and of the disks."""
 
+import asyncio
 import os
 import shutil
 import threading
@@ -10,7 +11,13 @@ from pathlib import Path
 
 import psutil
 import sqlalchemy
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from fastapi import APIRouter, Request, Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
@@ -18,8 +25,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.api.feedback.schemas import Drift, running_figures
+from service.api.http.errors import responses
+from service.api.http.routes import ScopedRoute
+from service.api.keys.caller import may_read_metrics
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, Job, ModelVersion
+from service.shared.errors import Unavailable
 from service.shared.files import directory_bytes
 from service.shared.job_state import ENDED, JobState
 from service.shared.settings import Settings
@@ -252,3 +263,22 @@ class JobMetrics(Collector):
             buckets = list(zip(bounds, [*counts, total], strict=True))
             family.add_metric([state], buckets, seconds)
         yield family
+
+
+router = APIRouter(
+    tags=["health"], dependencies=[may_read_metrics], route_class=ScopedRoute
+)
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    responses=responses(Unavailable)
+    | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def get_metrics(request: Request) -> Response:
+    """Returns metrics of requests, jobs, processes, models and their uncertainty."""
+    registries: Registries = request.state.service.metrics
+    text = await asyncio.to_thread(registries.text)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

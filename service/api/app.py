@@ -25,9 +25,8 @@ from service.api.documentation import describe_portably
 from service.api.feedback import endpoints as feedback
 from service.api.http.errors import (
     DATABASE_OUTAGES,
-    answer_database_outage,
-    answer_disk_outage,
     answer_errors_in_one_shape,
+    answer_outage,
     as_json,
     responses,
 )
@@ -178,9 +177,8 @@ def create_app(
     app.add_middleware(Requests, registry=registries.counted)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NoMoreEvents, answer_no_more_events)
-    for outage in DATABASE_OUTAGES:
-        app.add_exception_handler(outage, answer_database_outage)
-    app.add_exception_handler(OSError, answer_disk_outage)  # type: ignore[arg-type]
+    for outage in (*DATABASE_OUTAGES, OSError):
+        app.add_exception_handler(outage, answer_outage)
     return app
 
 

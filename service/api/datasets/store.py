@@ -7,15 +7,10 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
-from service.api.datasets.upload_file import (
-    UploadFile,
-    convert_disk_errors,
-    sweep_uploads,
-)
+from service.api.datasets.upload_file import UploadFile, sweep_uploads
 from service.api.keys.caller import Caller
-from service.shared.database import Database, DatabaseFileError
+from service.shared.database import Database
 from service.shared.database.tables import Dataset
-from service.shared.errors import Unavailable
 from service.shared.files import dataset_name
 from service.shared.sandbox import Inspection
 from service.shared.settings import Settings
@@ -71,12 +66,8 @@ class DatasetStore:
 
     def begin(self) -> UploadFile:
         """Starts the file of an upload."""
-        try:
-            self._database.check()
-        except DatabaseFileError as error:
-            raise Unavailable(str(error.orig)) from None
-        with convert_disk_errors():
-            return UploadFile(self._uploads, self._settings.min_free_bytes)
+        self._database.check()
+        return UploadFile(self._uploads, self._settings.min_free_bytes)
 
     def look_up(
         self, caller: Caller, file: UploadFile, name: str | None
@@ -112,17 +103,15 @@ class DatasetStore:
     ) -> tuple[Dataset, bool]:
         """Moves an upload to its place, and adds its row."""
         stored = dataset_name(file.sha256, format)
-        with convert_disk_errors():
-            file.sync()
-            self._store.upload_dataset(file.path, stored)
+        file.sync()
+        self._store.upload_dataset(file.path, stored)
         with self._database.writing() as session:
             self._database.lock(session, file.sha256)
             own = repository.find_upload(session, caller, file.sha256)
             if own is not None:
                 return own, False
             self._check_quota(session, caller, file)
-            with convert_disk_errors():
-                self._store.add_dataset(file.path, stored)
+            self._store.add_dataset(file.path, stored)
             dataset = Dataset(
                 key_id=caller.key_id,
                 name=name,

@@ -1,17 +1,14 @@
 """The temporary file of an upload."""
 
-import errno
 import fcntl
 import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from service.shared.database import new_id
-from service.shared.errors import InsufficientStorage, Unavailable
+from service.shared.errors import InsufficientStorage
 from tfbbb.tables.content import BEGINNING_BYTES
 
 logger = logging.getLogger(__name__)
@@ -96,24 +93,6 @@ def sweep_uploads(directory: Path) -> None:
             logger.warning("could not remove an unfinished upload: %s", error)
         finally:
             os.close(descriptor)
-
-
-@contextmanager
-def convert_disk_errors() -> Iterator[None]:
-    """Turns errors of the disk into errors for the client."""
-    try:
-        yield
-    except OSError as error:
-        logger.error("could not store an upload: %s", error)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InsufficientStorage(
-                "The disk is full; delete datasets, or ask the operator of the "
-                "service for space."
-            ) from error
-        raise Unavailable(
-            f"The upload cannot be stored: {error.strerror}; ask the operator of the "
-            "service to check the data directory and the store."
-        ) from error
 
 
 def _create(directory: Path) -> tuple[Path, int]:

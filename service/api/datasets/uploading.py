@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from service.api.datasets.body import UploadBody, clean_name, detect_format, discard
-from service.api.datasets.upload_file import UploadFile, convert_disk_errors
+from service.api.datasets.upload_file import UploadFile
+from service.api.http.errors import DATABASE_OUTAGES, outage
 from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
@@ -69,7 +70,7 @@ async def receive_file(state: ServiceState, request: Request) -> ReceivedFile:
             body = UploadBody(request, state.settings)
             file = await asyncio.to_thread(state.datasets.begin)
             await _receive(body, file)
-        except ServiceError as error:
+        except (ServiceError, OSError, *DATABASE_OUTAGES) as error:
             raise await _refusal(request, error) from None
         format = detect_format(file.beginning, body.media_type)
         return ReceivedFile(file, clean_name(body.name or ""), bool(body.name), format)
@@ -79,11 +80,14 @@ async def receive_file(state: ServiceState, request: Request) -> ReceivedFile:
         raise
 
 
-async def _refusal(request: Request, error: ServiceError) -> ServiceError:
+async def _refusal(request: Request, error: Exception) -> Exception:
     """Makes the response to a refused upload close the connection."""
     await discard(request)
-    error.headers = {"Connection": "close"}
-    return error
+    refusal = error if isinstance(error, ServiceError) else outage(error)
+    if refusal is None:
+        return error
+    refusal.headers = {"Connection": "close"}
+    return refusal
 
 
 async def _receive(body: UploadBody, file: UploadFile) -> None:
@@ -92,11 +96,6 @@ async def _receive(body: UploadBody, file: UploadFile) -> None:
     async for piece in body.pieces():
         block += piece
         if len(block) >= _BLOCK_BYTES:
-            await asyncio.to_thread(_write, file, block)
+            await asyncio.to_thread(file.write, block)
             block.clear()
-    await asyncio.to_thread(_write, file, block)
-
-
-def _write(file: UploadFile, block: bytearray) -> None:
-    with convert_disk_errors():
-        file.write(block)
+    await asyncio.to_thread(file.write, block)

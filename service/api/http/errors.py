@@ -17,7 +17,12 @@ from starlette.requests import ClientDisconnect
 
 from service.api.http.requests import HEADER
 from service.shared.database import LOST, DatabaseFileError
-from service.shared.errors import InvalidRequest, ServiceError
+from service.shared.errors import (
+    InsufficientStorage,
+    InvalidRequest,
+    ServiceError,
+    Unavailable,
+)
 from service.shared.json_types import JsonObject
 from tfbbb.base.suggestions import field_paths
 from tfbbb.base.validation_errors import describe_validation_error, field_path
@@ -166,48 +171,46 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 DATABASE_OUTAGES = (*LOST, PoolTimeoutError)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
-_AGAIN = {"Retry-After": "5"}
 
 
-def answer_database_outage(request: Request, error: Exception) -> Response:
-    """Answers 503, or 507 if the disk of the SQLite file is full."""
+def outage(error: Exception) -> ServiceError | None:
+    """Returns what clients get while the database or the disk fails; None for bugs."""
+    reason = without_statement(error)
+    if isinstance(error, OSError):
+        is_full, refused = error.errno in _FULL, error.errno in _REFUSED
+        why = (error.strerror or "it is refused").lower()
+    else:
+        is_full = "disk is full" in reason or "disk full" in reason.lower()
+        refused = "readonly" in reason or "read-only" in reason
+        why = "the database is read-only"
+    if is_full:
+        return InsufficientStorage(
+            "The disk of the service is full; its operator must free space, or delete "
+            "datasets and jobs."
+        )
+    if refused and not isinstance(error, DatabaseFileError):
+        return Unavailable(
+            f"The service cannot write: {why}; its operator must check the disk."
+        )
+    if isinstance(error, OSError):
+        return None
+    is_file = isinstance(error, DatabaseFileError)
+    answer = "The database does not answer; retry in a few seconds."
+    found = Unavailable(reason if is_file else answer)
+    found.headers = {"Retry-After": "5"}
+    return found
+
+
+def answer_outage(request: Request, error: Exception) -> Response:
+    """Answers 503 or 507 while the database or the disk fails; else reraises."""
+    found = outage(error)
+    if found is None:
+        raise error
     reason = without_statement(error)
     logger.error("%s %s: %s", request.method, request.url.path, reason)
-    if isinstance(error, DatabaseFileError):
-        return error_response(503, reason, _AGAIN)
-    if "disk is full" in reason or "disk full" in reason.lower():
-        return _full()
-    if "readonly" in reason or "read-only" in reason:
-        return _refused("the database is read-only")
-    return error_response(
-        503, "The database does not answer; retry in a few seconds.", _AGAIN
-    )
+    return service_error_response(found)
 
 
 def without_statement(error: Exception) -> str:
     """Returns the message of a database error, without its statement and values."""
     return str(getattr(error, "orig", error))
-
-
-def answer_disk_outage(request: Request, error: OSError) -> Response:
-    """Answers 507 if the disk is full, 503 if it is not writable; else reraises."""
-    if error.errno not in (*_FULL, *_REFUSED):
-        raise error
-    logger.error("%s %s: %s", request.method, request.url.path, error)
-    if error.errno in _FULL:
-        return _full()
-    return _refused((error.strerror or "it is refused").lower())
-
-
-def _full() -> Response:
-    return error_response(
-        507,
-        "The disk of the service is full; its operator must free space, or delete "
-        "datasets and jobs.",
-    )
-
-
-def _refused(reason: str) -> Response:
-    return error_response(
-        503, f"The service cannot write: {reason}; its operator must check the disk."
-    )

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.http.errors import (
     DATABASE_OUTAGES,
-    answer_database_outage,
+    answer_outage,
     service_error_response,
 )
 from service.api.keys.caller import ANYONE, Caller
@@ -58,7 +58,7 @@ class Authentication:
                 await response(scope, receive, send)
                 return
             except DATABASE_OUTAGES as error:
-                response = answer_database_outage(Request(scope), error)
+                response = answer_outage(Request(scope), error)
                 await response(scope, receive, send)
                 return
             with acting(_actor(connection)):

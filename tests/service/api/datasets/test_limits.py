@@ -144,7 +144,7 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
             patch.setattr(Path if call == "replace" else upload_file.os, call, fail)
             response = post(datasets, table)
         assert response.status_code == status
-        assert "ask the operator of the service" in response.json()["error"]
+        assert "operator must" in response.json()["error"]
         assert [*(data_dir / "uploads").iterdir()] == []
         assert {*(data_dir / "datasets").glob("*")} == stored
     assert post(datasets, table).status_code == 201

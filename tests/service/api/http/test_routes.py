@@ -65,12 +65,12 @@ def ask(
 
     scopes = [Scope(scope) for scope in (key or "").split()]
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
-    caller = Caller("1", "a test", implied, 1, 1, None)
+    caller = Caller("1", "a test", implied)
 
     async def find(credential: object, of_session: bool) -> Caller:
         return caller
 
-    keyring = SimpleNamespace(find=find, is_use_due=lambda _: False)
+    keyring = SimpleNamespace(find=find)
     models = SimpleNamespace(
         knows=lambda _: False,
         admitted=lambda _: contextlib.nullcontext(),

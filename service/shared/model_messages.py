@@ -142,13 +142,6 @@ class NewestVersion(BaseModel):
     verdict: Verdict
 
 
-class Note(BaseModel):
-    """What people write about a model or a version."""
-
-    title: str = Field("", max_length=100, examples=["with the weather"])
-    text: str = Field("", max_length=5000, examples=["Trained without the shops."])
-
-
 class ModelSummary(BaseModel):
     """A model in the list of models."""
 
@@ -158,9 +151,6 @@ class ModelSummary(BaseModel):
     labels: Labels
     drifted: list[str] = Field(
         [], description="The versions whose feedback has raised an alarm of drift."
-    )
-    note: Note | None = Field(
-        None, description="What people wrote about the model; `null` without a note."
     )
     newest: NewestVersion | None = Field(
         description="`null` if no version can be used."

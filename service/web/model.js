@@ -8,32 +8,26 @@ const TABS = [["", "Report"], ["ask", "Ask it"], ["file", "Predict a file"], ["t
 
 /**
  * Finds the version of an address `models/NAME[/VERSION]`.
- * @returns {Promise<{name: string, version: string, base: string, status: Object, notes: Object}>}
+ * @returns {Promise<{name: string, version: string, base: string, status: Object}>}
  */
 export async function findVersion([, name, given], signal) {
   const place = ["v1", "models", name];
-  const [all, notes] = await Promise.all([get(path(place), { signal }), get(path([...place, "notes"]), { signal })]);
+  const all = await get(path(place), { signal });
   const version = /^\d+$/.test(given ?? "") ? given : all.labels.latest ?? all.model_version_status[0]?.version;
-  return { name, version, base: path([...place, "versions", version]), status: all, notes };
+  return { name, version, base: path([...place, "versions", version]), status: all };
 }
 
 /** Heading and links of the screens of a version. */
-export function versionHead({ name, version, status, notes }, current) {
+export function versionHead({ name, version, status }, current) {
   const labels = Object.entries(status.labels).filter(([, at]) => at === version).map(([label]) => label);
   const place = (tab) => address(["models", name, version, tab].filter(Boolean));
-  const title = notes.versions[version]?.title;
   return [
     h("p", { class: "crumbs" }, h("a", { href: address(["models"]) }, "Models")),
-    h("h1", {}, name, " ", h("span", { class: "version" }, `version ${version}${title ? `: ${title}` : ""}`),
+    h("h1", {}, name, " ", h("span", { class: "version" }, `version ${version}`),
       labels.map((label) => [" ", h("span", { class: "badge" }, label)])),
-    notes.model && h("p", { class: "subtitle" }, notes.model.title || firstLine(notes.model.text)),
     status.drifted.includes(version) && current !== "truth" && h("p", { class: "notice warning" },
       "New rows no longer come like those of the training. ", h("a", { href: place("truth") }, "See what came true")),
     h("nav", { class: "tabs", "aria-label": "Model" }, TABS.map(([tab, title]) =>
       h("a", { href: place(tab), "aria-current": tab === current && "page" }, title))),
   ];
-}
-
-function firstLine(text) {
-  return text.split("\n")[0];
 }

@@ -14,8 +14,6 @@ from service.api.labels import repository as labels
 from service.api.models import repository
 from service.api.models.schemas import (
     ModelName,
-    NoteList,
-    NoteRequest,
     Report,
     VersionDetails,
     VersionNumber,
@@ -32,7 +30,6 @@ from service.shared.model_messages import (
     Metadata,
     ModelList,
     ModelStatus,
-    Note,
     VersionState,
 )
 from service.shared.version_deletion import delete_version, finish_deletions
@@ -50,12 +47,10 @@ async def list_models(state: State) -> ModelList:
     """Lists every model with its versions and labels."""
     models = await state.models.models()
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
-    written = await asyncio.to_thread(repository.find_notes, state.database)
     for model in models.models:
         present = {version.version for version in model.versions}
         numbers = map(str, drifted[model.name])
         model.drifted = [number for number in numbers if number in present]
-        model.note = written.get((model.name, repository.OF_MODEL))
     by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.list_labels, state.database):
         if (labelled := by_name.get(row.name)) is not None:
@@ -95,67 +90,7 @@ async def get_version(
     lineage = await asyncio.to_thread(
         repository.find_lineage, state.database, name, version
     )
-    note = await asyncio.to_thread(repository.find_note, state.database, name, version)
-    return VersionDetails(**status.model_dump(), lineage=lineage, note=note)
-
-
-@router.put(
-    "/{name}/note",
-    summary="Write a note about a model",
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
-)
-async def put_note(
-    state: State, _: Training, name: ModelName, note: NoteRequest
-) -> Note:
-    """Replaces the title and the text; empty ones remove the note.
-
-    Needs a key with the scope `train`.
-    """
-    await state.models.model(name)  # Raises if it does not exist.
-    return await asyncio.to_thread(
-        repository.write_note, state.database, name, repository.OF_MODEL, note
-    )
-
-
-@router.put(
-    "/{name}/versions/{version}/note",
-    summary="Write a note about a version",
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
-)
-async def put_version_note(
-    state: State,
-    _: Training,
-    name: ModelName,
-    version: VersionNumber,
-    note: NoteRequest,
-) -> Note:
-    """Replaces the title and the text; empty ones remove the note.
-
-    Needs a key with the scope `train`.
-    """
-    await state.models.version(name, version)  # Raises if it does not exist.
-    return await asyncio.to_thread(
-        repository.write_note, state.database, name, version, note
-    )
-
-
-@router.get(
-    "/{name}/notes",
-    summary="List the notes about a model and its versions",
-    responses=responses(UnknownModel, Unavailable),
-)
-async def get_notes(state: State, name: ModelName) -> NoteList:
-    """Returns the note about the model, and those about versions by their numbers."""
-    await state.models.model(name)  # Raises if it does not exist.
-    found = await asyncio.to_thread(repository.find_notes, state.database, name)
-    return NoteList(
-        model=found.get((name, repository.OF_MODEL)),
-        versions={
-            str(number): note
-            for (_, number), note in found.items()
-            if number != repository.OF_MODEL
-        },
-    )
+    return VersionDetails(**status.model_dump(), lineage=lineage)
 
 
 @router.get(

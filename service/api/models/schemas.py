@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from service.shared.database.tables import ModelVersion
 from service.shared.json_types import JsonObject
-from service.shared.model_messages import ModelStatus, Note
-from tfbbb.base.known_fields import KnownFields
+from service.shared.model_messages import ModelStatus
 from tfbbb.base.texts import MOST_VERSIONS
 
 ModelName = Annotated[
@@ -61,24 +60,6 @@ class VersionDetails(ModelStatus):
     lineage: Lineage | None = Field(
         description="`null` if the version is incomplete or not recorded yet."
     )
-    note: Note | None = Field(
-        None, description="What people wrote about it; `null` without a note."
-    )
-
-
-class NoteRequest(Note, KnownFields):
-    """The note that takes the place of the one before."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"title": "with weather", "text": ""}]}
-    )
-
-
-class NoteList(BaseModel):
-    """The notes about a model and its versions."""
-
-    model: Note | None = None
-    versions: dict[str, Note] = Field(examples=[{"2": {"title": "", "text": "Good."}}])
 
 
 class Report(BaseModel):

@@ -159,20 +159,6 @@ class ModelVersion(Base):
         return becomes_latest(self.lineage)
 
 
-class Note(Base):
-    """What people write about a version, or about a model: its number is 0."""
-
-    __tablename__ = "notes"
-
-    name: Mapped[str] = mapped_column(Text, primary_key=True)
-    number: Mapped[int] = mapped_column(
-        BigInteger, primary_key=True, autoincrement=False
-    )
-    title: Mapped[str] = mapped_column(Text)
-    text: Mapped[str] = mapped_column(Text)
-    changed_at: Mapped[float]
-
-
 class Label(Base):
     """A label of a version, e.g. `champion`."""
 

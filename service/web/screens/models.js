@@ -20,7 +20,7 @@ export async function showModels(root, { query, signal }) {
 
   function draw() {
     const text = search.value.toLowerCase();
-    const found = models.filter((model) => `${[model.name, model.target, model.note?.title, model.note?.text, ...Object.keys(model.labels)].join(" ")}`.toLowerCase().includes(text));
+    const found = models.filter((model) => `${[model.name, model.target, ...Object.keys(model.labels)].join(" ")}`.toLowerCase().includes(text));
     const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
     const turn = (to) => () => {
       page = to;
@@ -29,7 +29,7 @@ export async function showModels(root, { query, signal }) {
     replace(list,
       table([{ title: "Model" }, { title: "Target" }, { title: "Task" }, { title: "Held-out figure", number: true }, { title: "Latest", number: true }, { title: "Versions", number: true }, { title: "Labels" }],
         found.slice(page * PAGE, (page + 1) * PAGE).map(row),
-        { caption: "Models", empty: models.length ? "No model has this in its name, target, labels or note." : "No model yet. Upload a table, then train one on it." }),
+        { caption: "Models", empty: models.length ? "No model has this in its name, target or labels." : "No model yet. Upload a table, then train one on it." }),
       last > 0 && h("nav", { class: "pages", "aria-label": "Pages" },
         h("button", { type: "button", onclick: turn(page - 1), disabled: page === 0 }, "Previous"),
         h("span", { role: "status" }, `Page ${page + 1} of ${last + 1}, ${number(found.length)} models`),
@@ -52,7 +52,7 @@ function newestFigure(metrics) {
 function row(model) {
   const labels = Object.entries(model.labels).filter(([label]) => label !== "latest");
   return [
-    [h("a", { href: address(["models", model.name]) }, model.name), model.note?.title && h("div", { class: "help" }, model.note.title)],
+    h("a", { href: address(["models", model.name]) }, model.name),
     model.target ?? "–",
     model.task ?? badge("not usable", "bad"),
     [newestFigure(model.newest?.metrics ?? {}), model.newest?.verdict && [" ", badge(model.newest.verdict, "bad")]],

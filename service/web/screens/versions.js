@@ -7,16 +7,14 @@ import { Form } from "../form.js";
 import { figure, figureName } from "../figures.js";
 import { date, number, percent } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
-import { editNote } from "../note_form.js";
 import { address } from "../router.js";
 import { may } from "../session.js";
-import { compareVersions } from "../version_comparison.js";
 
 const MOST = 12;
 
 export async function showVersions(root, { parts, query, signal }) {
   const found = await findVersion(parts, signal);
-  const { name, status, notes } = found;
+  const { name, status } = found;
   const { labels } = await get(path(["v1", "models", name, "labels"]), { signal });
   const versions = status.model_version_status;
   const details = new Map();
@@ -35,77 +33,33 @@ export async function showVersions(root, { parts, query, signal }) {
     drawn += 1;
     const turn = drawn;
     const words = search.value.trim().toLowerCase();
-    const fitting = versions.filter((one) => searched(one.version, status, notes).includes(words));
+    const fitting = versions.filter((one) => searched(one.version, status).includes(words));
     const shown = fitting.slice(0, MOST);
     const described = await describe(shown.map((one) => one.version));
     // A later letter may have been typed meanwhile.
     if (turn !== drawn) return;
     replace(list,
-      fitting.length ? comparison(name, shown, described, found, { problem, again }) : h("p", { class: "empty" }, "No version has this in its number, labels or note."),
+      fitting.length ? comparison(name, shown, described, found, { problem, again }) : h("p", { class: "empty" }, "No version has this in its number or labels."),
       fitting.length > MOST && h("p", { class: "help" }, `The newest ${MOST} of ${number(fitting.length)} versions.`));
   }
 
   await draw();
   replace(root,
     versionHead(found, "versions"),
-    modelNote(found, again),
     h("div", { class: "actions spread" }, h("h2", {}, "Versions"),
       versions.length > 3 && h("div", { class: "inline" }, h("label", { for: "find" }, "Find"), search)),
     problem,
     list,
-    versions.length > 1 && comparePart(found, describe, signal),
     h("h2", {}, "Labels"),
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is the newest version that is not clearly worse than the one before it, unless you make another one latest."),
     labelTable(name, labels, { problem, again }),
     may("train") && moveForm(name, versions, again));
 }
 
-/** What a search looks into: number, labels and note of a version. */
-function searched(version, status, notes) {
+/** What a search looks into: number and labels of a version. */
+function searched(version, status) {
   const labels = Object.entries(status.labels).filter(([, at]) => at === version).map(([label]) => label);
-  const { title = "", text = "" } = notes.versions[version] ?? {};
-  return ["version", version, ...labels, title, text].join(" ").toLowerCase();
-}
-
-/** The note about the model, and the button that changes it. */
-function modelNote({ name, notes }, again) {
-  const edit = async () => {
-    if (await editNote(name, ["v1", "models", name], notes.model)) await again();
-  };
-  return h("div", { class: "note" },
-    notes.model?.text && h("p", { class: "pre" }, notes.model.text),
-    may("train") && h("button", { type: "button", class: "quiet", onclick: edit }, notes.model ? "Change the note about the model" : "Add a note about the model"));
-}
-
-/** Two versions to choose, and what is better and what is worse. */
-function comparePart({ name, version, status }, describe, signal) {
-  const numbers = status.model_version_status.map((one) => one.version);
-  const result = h("div");
-  const latest = status.labels.latest ?? numbers[0];
-  const first = numbers.find((one) => one !== latest);
-  const chosen = version === latest ? [first, latest] : [version, latest];
-  const [one, other] = chosen.map((value, place) => h("select", { id: `compared-${place}`, onchange: () => draw() },
-    numbers.map((text) => h("option", { value: text, selected: text === value }, `Version ${text}`))));
-
-  async function draw() {
-    const pair = [one.value, other.value];
-    if (pair[0] === pair[1]) {
-      replace(result, h("p", { class: "help" }, "Choose two versions."));
-      return;
-    }
-    const [described, feedback] = await Promise.all([
-      describe(pair),
-      Promise.all(pair.map((at) => get(path(["v1", "models", name, "versions", at, "feedback"]), { signal }).catch(orNull))),
-    ]);
-    if (pair[0] !== one.value || pair[1] !== other.value) return;
-    replace(result, compareVersions(...pair.map((at, place) => ({ ...described[place], version: at, feedback: feedback[place] }))));
-  }
-
-  draw();
-  return h("section", { class: "card" },
-    h("h2", {}, "Two versions side by side"),
-    h("div", { class: "inline wrap" }, h("label", { for: "compared-0" }, "Compare"), one, h("label", { for: "compared-1" }, "with"), other),
-    result);
+  return ["version", version, ...labels].join(" ").toLowerCase();
 }
 
 /** Leaves out what a version that cannot be served does not say. */
@@ -114,7 +68,7 @@ function orNull(error) {
   return null;
 }
 
-function comparison(name, versions, described, { status, notes }, { problem, again }) {
+function comparison(name, versions, described, { status }, { problem, again }) {
   const { labels, drifted } = status;
   const metrics = [...new Set(described.flatMap((one) => Object.keys(one?.description?.metrics ?? {})))].filter((metric) => metric !== "nll");
   const remove = async (version) => {
@@ -128,13 +82,7 @@ function comparison(name, versions, described, { status, notes }, { problem, aga
   };
   const cells = (make) => versions.map((version, place) => make(version, described[place]));
   const labelled = (version) => Object.entries(labels).filter(([, at]) => at === version).map(([label]) => [badge(label), " "]);
-  const edit = async (version) => {
-    if (await editNote(`version ${version}`, ["v1", "models", name, "versions", version], notes.versions[version] ?? null)) await again();
-  };
   const rows = [
-    ["Note", ...cells(({ version }) => [
-      noteOf(notes.versions[version]),
-      may("train") && h("button", { type: "button", class: "quiet", "aria-label": `Note about version ${version}`, onclick: () => edit(version) }, notes.versions[version] ? "Change" : "Add a note")])],
     ["Labels", ...cells(({ version }) => labelled(version))],
     ["State", ...cells(state)],
     ...(versions.some(({ version }) => drifted.includes(version)) ? [["New rows", ...cells(({ version }) => drifted.includes(version) && h("a", { class: "badge bad", href: address(["models", name, version, "truth"]) }, "drift"))]] : []),
@@ -148,10 +96,6 @@ function comparison(name, versions, described, { status, notes }, { problem, aga
   ];
   const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
   return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
-}
-
-function noteOf(note) {
-  return note && h("div", { class: "written" }, note.title && h("strong", {}, note.title), note.text && h("p", { class: "pre" }, note.text));
 }
 
 /** Why a version waits for somebody to make it latest. */

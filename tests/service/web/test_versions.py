@@ -1,10 +1,9 @@
-"""Versions side by side, their notes and labels."""
+"""Versions side by side, and their labels."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.service.web.conftest import Site, copy_model, visit
-from tests.service.web.tables import ATTACK, SCRIPT
 
 MODEL = "compared"
 PLACE = f"models/{MODEL}/1/versions"
@@ -31,40 +30,3 @@ def test_a_label_is_shown_with_its_version_and_deleted(
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)
     assert [x["label"] for x in site.client.get(labels).json()["labels"]] == ["latest"]
-
-
-def test_two_versions_are_compared_in_words(page: Page, site: Site, model: str) -> None:
-    visit(page, site, PLACE)
-    part = page.locator("section").filter(has_text="Two versions side by side")
-    expect(part).to_contain_text("Version 2 is")
-    part.get_by_label("Compare").select_option("2")
-    part.get_by_label("with", exact=True).select_option("1")
-    expect(part).to_contain_text("worse in RMSE")
-    part.get_by_label("Compare").select_option("1")
-    expect(part).to_contain_text("Choose two versions")
-    part.get_by_label("with", exact=True).select_option("2")
-    expect(part).to_contain_text("Version 2 is better than version 1 in RMSE")
-    expect(part).to_contain_text("worse in the share in 90 % intervals")
-    expect(part).to_contain_text("trained with the same settings")
-
-
-def test_notes_are_written_and_shown(page: Page, site: Site, model: str) -> None:
-    visit(page, site, PLACE)
-    page.get_by_label("Note about version 2").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("with weather")
-    dialog.get_by_label("Note", exact=True).fill(SCRIPT)
-    dialog.get_by_role("button", name="Save").click()
-    versions = page.get_by_role("region", name=f"Versions of {MODEL}")
-    expect(versions).to_contain_text("with weather")
-    expect(versions).to_contain_text(SCRIPT)
-    page.get_by_role("button", name="Add a note about the model").click()
-    dialog.get_by_label("Name").fill(f"Prices {ATTACK}")
-    dialog.get_by_role("button", name="Save").click()
-    expect(page.locator(".subtitle")).to_have_text(f"Prices {ATTACK}")
-    visit(page, site, f"models/{MODEL}/2")
-    expect(page.get_by_role("heading", level=1)).to_contain_text(
-        "version 2: with weather"
-    )
-    visit(page, site, "models")
-    expect(page.get_by_role("row").filter(has_text=MODEL)).to_contain_text(ATTACK)

@@ -59,15 +59,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("job_id"),
     )
     op.create_table(
-        "notes",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("title", sa.Text(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("changed_at", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("name", "number"),
-    )
-    op.create_table(
         "datasets",
         sa.Column("id", sa.String(length=24), nullable=False),
         sa.Column("key_id", sa.String(length=24), nullable=True),

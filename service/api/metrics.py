@@ -114,10 +114,6 @@ class DiskMetrics(Collector):
         self._counted: Mapping[str, int] = {}
         self._counted_at = float("-inf")
 
-    def describe(self) -> Iterable[Metric]:
-        """Returns nothing: the directories may not exist yet."""
-        return ()
-
     def collect(self) -> Iterable[Metric]:
         """Counts the bytes, unless they were counted a moment ago."""
         used = GaugeMetricFamily(
@@ -155,10 +151,6 @@ class FeedbackMetrics(Collector):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def describe(self) -> Iterable[Metric]:
-        """Returns nothing: at registration the database may not answer yet."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         """Queries the database."""
@@ -210,10 +202,6 @@ class JobMetrics(Collector):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def describe(self) -> Iterable[Metric]:
-        """Returns nothing: at registration the database may not answer yet."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         """Queries the database."""

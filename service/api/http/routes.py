@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from fastapi import APIRouter, Request, Response
@@ -26,85 +25,17 @@ from service.shared.settings import Settings
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class BodyLimit:
-    """The largest body of a route.
+def limit_body(limit: int | str | None) -> Callable[[_Endpoint], _Endpoint]:
+    """Sets the most bytes of an endpoint's body, or the setting that gives them.
 
-    Args:
-        max_bytes: Bytes of the largest body, unless a setting gives them.
-        setting: Name of the setting that gives them.
+    None if the endpoint counts them itself; other endpoints take 1 MiB.
     """
-
-    max_bytes: int = 2**20
-    setting: str | None = None
-
-    @property
-    def description(self) -> str:
-        """The OpenAPI description of the answer to a body that is too large."""
-        if self.setting is None:
-            return f"The body is larger than {self.max_bytes} bytes."
-        return f"The body is larger than {Settings.variable(self.setting)}."
-
-    def enforce(
-        self, scope: ASGIScope, receive: Receive, send: Send
-    ) -> tuple[Receive, Send]:
-        """Wraps `receive` and `send` of a request, and counts the bytes of its body.
-
-        Does not read the body.
-        """
-        max_bytes, message = self._limit_and_message(scope["state"]["service"].settings)
-        length = Headers(scope=scope).get("content-length", "")
-        if length.isdecimal() and (len(length) > 20 or int(length) > max_bytes):
-            raise RequestTooLarge(message)
-        left, answering = max_bytes, False
-
-        async def counted() -> Message:
-            nonlocal left
-            received = await receive()
-            left -= len(received.get("body", b""))
-            if left < 0 and answering:
-                return {"type": "http.disconnect"}
-            if left < 0:
-                # FastAPI passes on no other exception while it reads a body.
-                raise HTTPException(RequestTooLarge.status, message)
-            return received
-
-        async def watched(message: Message) -> None:
-            nonlocal answering
-            answering = True
-            await send(message)
-
-        return counted, watched
-
-    def _limit_and_message(self, settings: Settings) -> tuple[int, str]:
-        if self.setting is None:
-            return self.max_bytes, (
-                f"The body may have at most {self.max_bytes} bytes; send fewer at once."
-            )
-        max_bytes: int = getattr(settings, self.setting)
-        return max_bytes, (
-            f"The body may have at most {max_bytes} bytes "
-            f"({Settings.variable(self.setting)}); send fewer at once."
-        )
-
-
-_DEFAULT = BodyLimit()
-
-
-def limit_body(limit: BodyLimit | None) -> Callable[[_Endpoint], _Endpoint]:
-    """Sets the body limit of an endpoint; None if the endpoint counts itself."""
 
     def set_limit(endpoint: _Endpoint) -> _Endpoint:
         endpoint.body_limit = limit  # type: ignore[attr-defined]
         return endpoint
 
     return set_limit
-
-
-def body_limit(endpoint: Callable[..., Any]) -> BodyLimit | None:
-    """Returns the limit of an endpoint; None if the endpoint counts itself."""
-    limit: BodyLimit | None = getattr(endpoint, "body_limit", _DEFAULT)
-    return limit
 
 
 class _NameConvertor(StringConvertor):
@@ -121,13 +52,43 @@ class LimitedRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self.body_limit = body_limit(endpoint)
+        self.body_limit: int | str | None = getattr(endpoint, "body_limit", 2**20)
 
     async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         """Handles a request; checks the length before it reads the body."""
-        if scope["method"] in cast(set[str], self.methods) and self.body_limit:
-            receive, send = self.body_limit.enforce(scope, receive, send)
+        if scope["method"] in cast(set[str], self.methods):
+            receive = self._limited(scope, receive)
         await super().handle(scope, receive, send)
+
+    def _limited(self, scope: ASGIScope, receive: Receive) -> Receive:
+        """Returns `receive`, which counts the bytes of a body without a length."""
+        limit = self.body_limit
+        if limit is None:
+            return receive
+        settings = scope["state"]["service"].settings
+        most: int = getattr(settings, limit) if isinstance(limit, str) else limit
+        length = Headers(scope=scope).get("content-length")
+        if length is not None:
+            if len(length) > 20 or int(length) > most:
+                raise RequestTooLarge(self._too_large(most))
+            return receive  # The server reads no more than this.
+        left = most
+
+        async def counted() -> Message:
+            nonlocal left
+            received = await receive()
+            left -= len(received.get("body", b""))
+            if left < 0:
+                # FastAPI passes on no other exception while it reads a body.
+                raise HTTPException(RequestTooLarge.status, self._too_large(most))
+            return received
+
+        return counted
+
+    def _too_large(self, most: int) -> str:
+        setting = self.body_limit
+        named = f" ({Settings.variable(setting)})" if isinstance(setting, str) else ""
+        return f"The body may have at most {most} bytes{named}; send fewer at once."
 
 
 class ScopedRoute(LimitedRoute):
@@ -171,8 +132,11 @@ class ScopedRoute(LimitedRoute):
         documented = dict(self.responses)
         needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
         limit = self.body_limit
-        if limit is not None and (self.body_field or limit.setting):
-            needs[RequestTooLarge.status] = limit.description
+        if isinstance(limit, str):
+            larger = f"The body is larger than {Settings.variable(limit)}."
+            needs[RequestTooLarge.status] = larger
+        elif limit is not None and self.body_field:
+            needs[RequestTooLarge.status] = f"The body is larger than {limit} bytes."
         for status, need in needs.items():
             given = documented.get(status)
             if given is None:
@@ -209,8 +173,7 @@ def check_scoped(router: APIRouter) -> None:
     for route in router.routes:
         if not isinstance(route, ScopedRoute):
             raise TypeError(
-                "Every route of this router needs a scope: make the router with "
-                f"`route_class=ScopedRoute`. Received: {route}"
+                f"Make the router with `route_class=ScopedRoute`. Received: {route}"
             )
 
 

@@ -39,32 +39,29 @@ class Authentication:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not _is_open(scope["path"]):
-            connection = HTTPConnection(scope)
-            try:
-                if scope["path"] == _PAGE:
-                    connection.state.caller = await self._visitor(connection)
-                elif _signs_in_or_out(scope):
-                    _check_page(connection)
-                else:
-                    connection.state.caller = await self._caller(connection)
-            except ServiceError as error:
-                if error.status == 401 and _is_documentation_in_browser(connection):
-                    # The page asks for a key.
-                    await RedirectResponse(".", 303)(scope, receive, send)
-                    return
-                headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-                response = service_error_response(error, headers)
-                await response(scope, receive, send)
-                return
-            except DATABASE_OUTAGES as error:
-                response = answer_outage(Request(scope), error)
-                await response(scope, receive, send)
-                return
+        if scope["type"] != "http" or _is_open(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        try:
+            if scope["path"] == _PAGE:
+                connection.state.caller = await self._visitor(connection)
+            elif _signs_in_or_out(scope):
+                _check_page(connection)
+            else:
+                connection.state.caller = await self._caller(connection)
+        except Unauthenticated as error:
+            response = service_error_response(error, {"WWW-Authenticate": "Bearer"})
+            if _is_documentation_in_browser(connection):
+                response = RedirectResponse(".", 303)  # The page asks for a key.
+            await response(scope, receive, send)
+        except Forbidden as error:
+            await service_error_response(error)(scope, receive, send)
+        except DATABASE_OUTAGES as error:
+            await answer_outage(Request(scope), error)(scope, receive, send)
+        else:
             with acting(_actor(connection)):
                 await self._app(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
 
     async def _visitor(self, connection: HTTPConnection) -> Caller | None:
         """Returns the caller of the page; None without a valid key."""
@@ -97,9 +94,8 @@ def _is_open(path: str) -> bool:
 
 
 def _is_documentation_in_browser(connection: HTTPConnection) -> bool:
-    return connection.scope["path"] == "/docs" and "text/html" in (
-        connection.headers.get("accept", "")
-    )
+    accept = connection.headers.get("accept", "")
+    return connection.scope["path"] == "/docs" and "text/html" in accept
 
 
 def _signs_in_or_out(scope: Scope) -> bool:
@@ -111,9 +107,8 @@ def _check_page(connection: HTTPConnection) -> None:
 
     A browser sends cookies, and reaches this machine, for any web page.
     """
-    state: ServiceState = connection.state.service
     _check_origin(connection)
-    if state.settings.insecure:
+    if connection.state.service.settings.insecure:
         _check_host(connection)
 
 

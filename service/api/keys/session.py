@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.requests import HTTPConnection
 
 from service.api.http.errors import responses
-from service.api.http.routes import BodyLimit, LimitedRoute, limit_body
+from service.api.http.routes import LimitedRoute, limit_body
 from service.api.keys.caller import Caller, get_caller
 from service.api.keys.schemas import Session, SessionRequest
 from service.api.state import ServiceState, State
@@ -28,7 +28,7 @@ class _CookieOptions(TypedDict):
     summary="Sign in with a key",
     responses=responses(InvalidRequest, RequestTooLarge),
 )
-@limit_body(BodyLimit(4096))
+@limit_body(4096)
 async def sign_in(
     state: State, body: SessionRequest, request: Request, response: Response
 ) -> Session:

@@ -43,11 +43,11 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     rows = await asyncio.to_thread(repository.list_labels, state.database, name)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
     made = await asyncio.to_thread(repository.made_latest, state.database, name)
-    latest = [
-        LabelStatus.of_latest(int(version), made, found)
-        for version in status.labels.values()
-    ]
-    return LabelList(labels=[*latest, *(LabelStatus.of(row, found) for row in rows)])
+    for number in map(int, status.labels.values()):
+        if made is None or made.number != number:
+            made = Label(name=name, label=LATEST, number=number)
+        rows = [made, *rows]
+    return LabelList(labels=[LabelStatus.of(row, found) for row in rows])
 
 
 @router.get(
@@ -93,7 +93,7 @@ async def put_label(
     The version to which `latest` moves is `latest` until a newer one is published.
     Needs a key with the scope `train`.
     """
-    row = await _move(state, caller, name, label, target)
+    row = await _move(state, caller, name, label, target.version)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
     return LabelStatus.of(row, found)
 
@@ -116,27 +116,23 @@ async def delete_label(
 
 
 async def _move(
-    state: ServiceState, caller: Caller, name: str, label: str, target: LabelTarget
+    state: ServiceState, caller: Caller, name: str, label: str, number: int
 ) -> Label:
     """Points a label at a version, if it loads."""
     _check_name(label)
-    current = await _current_version(state, name, label)
-    problem = await state.models.load(name, target.version)
+    problem = await state.models.load(name, number)
     if problem is not None:
         raise LabelRefused(
-            f"Version {target.version} of the model {name!r} cannot predict: {problem}"
+            f"Version {number} of the model {name!r} cannot predict: {problem}"
         )
     was = None
-    if label == LATEST and current is None:
-        by_itself = (await state.models.model(name)).labels.get(LATEST)
-        was = None if by_itself is None else int(by_itself)
+    if label == LATEST and (
+        by_itself := (await state.models.model(name)).labels.get(LATEST)
+    ):
+        was = int(by_itself)
     moved = await asyncio.to_thread(
         repository.move,
-        state.database,
-        name,
-        label,
-        target.version,
-        seen_at=current,
+        *(state.database, name, label, number),
         key_id=caller.key_id,
         was=was,
     )
@@ -153,12 +149,3 @@ def _check_name(label: str) -> None:
             f"with a letter or digit. Received: {label!r:.100}",
             "label",
         )
-
-
-async def _current_version(state: ServiceState, name: str, label: str) -> int | None:
-    try:
-        return await asyncio.to_thread(
-            repository.find_version, state.database, name, label
-        )
-    except UnknownLabel:
-        return None

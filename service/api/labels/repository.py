@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -43,33 +42,25 @@ def move(
     label: str,
     number: int,
     *,
-    seen_at: int | None,
-    key_id: str | None,
+    key_id: str | None = None,
     was: int | None = None,
 ) -> Label:
-    """Points a label at a version."""
-    moved = f"Another request has moved the label {label!r}; retry."
+    """Points a label at a version; `was` is that of a `latest` that nobody has put."""
     with database.writing() as session:
+        database.lock(session, f"label {name}/{label}")
         version = session.get(ModelVersion, (name, number), with_for_update=True)
         if version is None or version.deleted_at is not None:
             raise LabelRefused(
                 f"Version {number} of the model {name!r} was deleted.", "version"
             )
-        row = session.get(Label, (name, label), with_for_update=True)
-        if (row and row.number) != seen_at:
-            raise LabelRefused(moved)
-        now = database.now(session)
+        now, row = database.now(session), session.get(Label, (name, label))
         if row is None:
             row = Label(name=name, label=label)
             if was is not None:
                 set_committed_value(row, "number", was)
             session.add(row)
         row.number, row.key_id, row.moved_at = number, key_id, now
-        try:
-            session.flush()
-        except IntegrityError:
-            # Another request has created the label, of which no row could be locked.
-            raise LabelRefused(moved) from None
+        session.flush()
         return row
 
 
@@ -104,7 +95,7 @@ def _find(session: Session, name: str, label: str) -> Label:
     row = None
     # Databases may refuse to search for some invalid names.
     if is_model_name(name) and is_model_name(label):
-        row = session.get(Label, (name, label))
+        now, row = database.now(session), session.get(Label, (name, label))
     if row is None:
         raise UnknownLabel(
             "There is no such label; PUT creates labels. "

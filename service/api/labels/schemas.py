@@ -1,7 +1,7 @@
 """The bodies of `/v1/models/NAME/labels`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import Path
@@ -48,30 +48,17 @@ class LabelStatus(BaseModel):
     @classmethod
     def of(cls, row: Label, feedback: Mapping[int, Feedback]) -> Self:
         """Creates the status of a label."""
-        return cls(
-            label=row.label,
-            version=row.number,
-            moved_at=datetime.fromtimestamp(row.moved_at, UTC),
-            feedback=_summary(feedback, row.number),
-        )
-
-    @classmethod
-    def of_latest(
-        cls, version: int, made: Label | None, feedback: Mapping[int, Feedback]
-    ) -> Self:
-        """Creates the status of `latest`."""
-        if made is not None and made.number == version:
-            return cls.of(made, feedback)
-        found = _summary(feedback, version)
-        return cls(label=LATEST, version=version, moved_at=None, feedback=found)
+        found = feedback.get(row.number)
+        fields = {
+            "label": row.label,
+            "version": row.number,
+            "moved_at": row.moved_at,
+            "feedback": None if found is None else FeedbackSummary.from_row(found),
+        }
+        return cls.model_validate(fields)
 
 
 class LabelList(BaseModel):
     """The labels of a model."""
 
     labels: list[LabelStatus]
-
-
-def _summary(feedback: Mapping[int, Feedback], number: int) -> FeedbackSummary | None:
-    row = feedback.get(number)
-    return None if row is None else FeedbackSummary.from_row(row)

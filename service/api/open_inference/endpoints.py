@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Request, Response
 
 from service.api.http.errors import responses
-from service.api.http.routes import BodyLimit, ScopedRoute, limit_body
+from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName
 from service.api.open_inference.schemas import (
@@ -143,7 +143,7 @@ async def is_version_ready(
 @router.post(
     "/models/{name}/infer", name="v2_infer", summary="Infer with a model", **_INFER
 )
-@limit_body(BodyLimit(setting="max_body_bytes"))
+@limit_body("max_body_bytes")
 async def infer(
     state: State, request: Request, name: ModelName, json_size: JsonSize = None
 ) -> Response:
@@ -157,7 +157,7 @@ async def infer(
     summary="Infer with a version",
     **_INFER,
 )
-@limit_body(BodyLimit(setting="max_body_bytes"))
+@limit_body("max_body_bytes")
 async def infer_version(
     state: State,
     request: Request,

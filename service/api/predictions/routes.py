@@ -5,14 +5,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.http.routes import BodyLimit, PlainRoute, ScopedRoute, limit_body
+from service.api.http.routes import PlainRoute, ScopedRoute, limit_body
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.state import ServiceState, State
 
 Answer = Callable[[ServiceState, Request, str, int | None], Awaitable[Response]]
-
-_BODY = BodyLimit(setting="max_body_bytes")
 
 
 def add_routes(
@@ -22,7 +20,7 @@ def add_routes(
     description: str,
     answer: Answer,
     *,
-    body: BodyLimit | None = _BODY,
+    body: str | None = "max_body_bytes",
     **documentation: Any,
 ) -> None:
     """Adds the routes with a suffix such as `:predict`, which one function answers."""

@@ -111,15 +111,12 @@ def test_revoked_key_is_refused_within_five_seconds(
 def test_label_answers_as_before(
     database: Database, lose: Lose, clock: list[float]
 ) -> None:
-    def point(number: int, seen_at: int | None) -> None:
-        move(database, "houses", "live", number, seen_at=seen_at, key_id=None)
-
     routes = LabelRoutes(database)
 
     async def check() -> None:
-        point(1, None)
+        move(database, "houses", "live", 1)
         assert await routes.find("houses", "live") == 1
-        point(2, 1)
+        move(database, "houses", "live", 2)
         with lose():
             assert await routes.find("houses", "live") == 1
             with pytest.raises(OperationalError):

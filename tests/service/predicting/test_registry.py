@@ -40,12 +40,12 @@ def states(registry: ModelRegistry, name: str) -> dict[int, VersionState]:
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
     registry: ModelRegistry, registry_root: Path, database: Database
 ) -> None:
-    move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
+    move(database, "diabetes", "champion", 2)
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
     registry.refresh()
     loaded, waiting = VersionState.AVAILABLE, VersionState.START
     assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: waiting}
-    move(database, "diabetes", "champion", 1, seen_at=2, key_id=None)
+    move(database, "diabetes", "champion", 1)
     registry.refresh()
     assert states(registry, "diabetes") == {10: loaded, 2: waiting, 1: loaded}
 

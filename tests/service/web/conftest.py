@@ -1,7 +1,6 @@
 """One service and one browser for the tests of the page."""
 
 import base64
-import json
 import os
 import shutil
 import time
@@ -18,7 +17,6 @@ from service.shared.database import Database
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
 from tests.service.web.tables import ATTACK, houses
-from tfbbb.export.manifest import MANIFEST_PATH
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
@@ -50,7 +48,7 @@ class Site:
         return Database(self.settings.effective_database_url)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "there is no Chromium: `apt-get install chromium` installs it"
@@ -66,7 +64,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("site")
     settings = Settings(
@@ -80,7 +78,7 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield Site(str(client.base_url).rstrip("/"), client, settings)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def trained(browser: Browser, site: Site) -> dict[str, str]:
     """The ids of a table and of its job, made by the API as the page makes them."""
     form = {"file": (f"{ATTACK}.csv", houses(), "text/csv")}
@@ -159,21 +157,17 @@ def visit(page: Page, site: Site, place: str) -> None:
         page.wait_for_selector(".strip > p:not(:empty)", state="attached")
 
 
-def copy_model(site: Site, name: str, **changes: float) -> None:
-    """Publishes the trained version again, as the next version of another model."""
+def copy_model(site: Site, name: str) -> None:
+    """Publishes the trained version again, as the first version of another model."""
     root = site.settings.models
-    number = 1 + len(list((root / name).glob("[0-9]*")))
-    staging = root / ".staging" / f"{name}.{number}"
+    staging = root / ".staging" / name
     shutil.copytree(root / MODEL / "1", staging)
-    manifest = json.loads((staging / MANIFEST_PATH).read_text())
-    manifest["metrics"] |= changes
-    (staging / MANIFEST_PATH).write_text(json.dumps(manifest))
-    (root / name).mkdir(exist_ok=True)
-    staging.rename(root / name / str(number))
+    (root / name).mkdir()
+    staging.rename(root / name / "1")
     deadline = time.monotonic() + PATIENCE / 1000
     while True:
         found = site.client.get(f"/v1/models/{name}")
-        if found.is_success and found.json()["labels"].get("latest") == str(number):
+        if found.is_success and found.json()["labels"].get("latest") == "1":
             return
         assert time.monotonic() < deadline, found.text
         time.sleep(0.2)

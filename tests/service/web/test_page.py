@@ -337,7 +337,7 @@ def test_a_slider_shows_that_its_value_is_missing(
     assert field.input_value() not in ("", typed)
 
 
-def test_a_label_moves_by_the_form(
+def test_a_label_moves_by_the_form_and_is_deleted(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
     visit(page, site, SCREENS["versions"])
@@ -345,8 +345,13 @@ def test_a_label_moves_by_the_form(
     page.get_by_label("To version").select_option("1")
     page.get_by_role("button", name="Move the label").click()
     labels = page.get_by_role("region", name="Labels of houses")
-    expect(labels).to_contain_text("champion")
+    row = labels.get_by_role("row").filter(has_text="champion")
+    expect(row.get_by_role("link")).to_have_text("1")
     assert "champion" in site.client.get(f"/v1/models/{MODEL}").json()["labels"]
+    row.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    assert "champion" not in site.client.get(f"/v1/models/{MODEL}").json()["labels"]
 
 
 def test_a_version_that_waits_becomes_latest_by_a_click(

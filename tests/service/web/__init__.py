@@ -1,1 +1,0 @@
-"""A package, so that the fixtures of its scope end with its tests."""

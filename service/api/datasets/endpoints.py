@@ -4,6 +4,8 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import defer
 
 from service.api.datasets import repository
 from service.api.datasets.schemas import (
@@ -17,8 +19,9 @@ from service.api.datasets.uploading import upload
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import Training
-from service.api.pagination import NextCursor, PageLimit
+from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
+from service.shared.database import tables
 from service.shared.errors import (
     DatasetInUse,
     InsufficientStorage,
@@ -90,22 +93,20 @@ def list_datasets(
     name: Annotated[
         str | None, Query(description="Text that the name contains.")
     ] = None,
-    sha256: Annotated[
-        str | None,
-        Query(pattern="^[0-9a-f]{64}$", description="SHA-256 of the uploaded bytes."),
-    ] = None,
     cursor: NextCursor = None,
     limit: PageLimit = 50,
 ) -> DatasetPage:
     """Lists datasets, newest first; pass `next_cursor` to get the next page."""
+    # The list shows neither columns nor problems.
+    query = select(tables.Dataset).options(
+        defer(tables.Dataset.columns), defer(tables.Dataset.problems)
+    )
+    if name is not None:
+        # PostgreSQL refuses texts with a NUL character.
+        clean = name.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        query = query.where(tables.Dataset.name.contains(clean, autoescape=True))
     with state.database.reading() as session:
-        datasets, following = repository.page(
-            session,
-            name=name,
-            sha256=sha256,
-            cursor=cursor,
-            limit=limit,
-        )
+        datasets, following = page(session, query, tables.Dataset, cursor, limit)
     return DatasetPage(
         datasets=[DatasetSummary.model_validate(dataset) for dataset in datasets],
         next_cursor=following,

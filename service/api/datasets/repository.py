@@ -1,12 +1,10 @@
 """Datasets in the database."""
 
 import re
-from collections.abc import Sequence
 
 import sqlalchemy
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
-from service.api import pagination
 from service.api.keys.caller import Caller
 from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job, Key
@@ -40,30 +38,6 @@ def find_dataset(database: Database, dataset_id: str) -> Dataset:
     """Finds a dataset in a new transaction."""
     with database.reading() as session:
         return get_dataset(session, dataset_id)
-
-
-def page(
-    session: Session,
-    *,
-    name: str | None,
-    sha256: str | None,
-    cursor: str | None,
-    limit: int,
-) -> tuple[Sequence[Dataset], str | None]:
-    """Returns a page of datasets, newest first, and the cursor of the next page.
-
-    Does not load their columns and problems.
-    """
-    query = sqlalchemy.select(Dataset).options(
-        defer(Dataset.columns), defer(Dataset.problems)
-    )
-    if name is not None:
-        # PostgreSQL refuses texts with a NUL character.
-        clean = name.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        query = query.where(Dataset.name.contains(clean, autoescape=True))
-    if sha256 is not None:
-        query = query.where(Dataset.sha256 == sha256)
-    return pagination.page(session, query, Dataset, cursor, limit)
 
 
 def find_upload(session: Session, caller: Caller, sha256: str) -> Dataset | None:

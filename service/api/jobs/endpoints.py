@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from sqlalchemy import select
 
 from service.api.http.errors import as_json, responses
 from service.api.http.routes import ScopedRoute
@@ -20,7 +21,7 @@ from service.api.jobs.schemas import (
     Name,
 )
 from service.api.keys.caller import Training
-from service.api.pagination import NextCursor, PageLimit
+from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job
 from service.shared.errors import (
@@ -88,15 +89,11 @@ def list_jobs(
     limit: PageLimit = 50,
 ) -> JobPage:
     """Lists jobs, newest first; pass `next_cursor` to get the next page."""
+    wanted = {"state": job_state, "name": name, "dataset_id": dataset_id}
+    given = {column: value for column, value in wanted.items() if value is not None}
     with state.database.reading() as session:
-        jobs, following = repository.page(
-            session,
-            state=job_state,
-            name=name,
-            dataset_id=dataset_id,
-            cursor=cursor,
-            limit=limit,
-        )
+        query = select(Job).filter_by(**given)
+        jobs, following = page(session, query, Job, cursor, limit)
         judgements = repository.find_judgements(session, jobs)
     return JobPage(
         jobs=[

@@ -5,30 +5,13 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.api import pagination
 from service.shared.database import Database
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import JobStateConflict, UnknownJob
 from service.shared.files import JobFiles
-from service.shared.job_state import ENDED, JobState
+from service.shared.job_state import ENDED
 from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
-
-
-def page(
-    session: Session,
-    *,
-    state: JobState | None,
-    name: str | None,
-    dataset_id: str | None,
-    cursor: str | None,
-    limit: int,
-) -> tuple[Sequence[Job], str | None]:
-    """Returns a page of jobs, newest first, and the cursor of the next page."""
-    wanted = {"state": state, "name": name, "dataset_id": dataset_id}
-    given = {column: value for column, value in wanted.items() if value is not None}
-    query = select(Job).filter_by(**given)
-    return pagination.page(session, query, Job, cursor, limit)
 
 
 def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:

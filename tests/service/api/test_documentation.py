@@ -92,8 +92,6 @@ def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> Non
         "post /v1/keys": {"name", "scopes"},
         "post /v1/session": {"key"},
         "put /v1/models/{name}/labels/{label}": {"version"},
-        "put /v1/models/{name}/note": {"title", "text"},
-        "put /v1/models/{name}/versions/{version}/note": {"title", "text"},
     }
     JobRequest.model_validate(shown["post /v1/jobs"])
     KeyRequest.model_validate(shown["post /v1/keys"])

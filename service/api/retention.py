@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
 
-from service.api.datasets import repository as datasets
-from service.api.datasets.store import DatasetStore
+from service.api.datasets.store import UPLOADED_AT, DatasetStore, is_unused_since
 from service.api.jobs import repository as jobs
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, Database, acting
@@ -229,8 +228,8 @@ def _remove_job_log(service: _Service, item: Item) -> None:
 def _find_datasets(service: _Service, before: float) -> Iterator[Item]:
     with service.database.reading() as session:
         rows = session.execute(
-            select(Dataset.id, Dataset.num_bytes, datasets.UPLOADED_AT).where(
-                datasets.is_unused_since(before)
+            select(Dataset.id, Dataset.num_bytes, UPLOADED_AT).where(
+                is_unused_since(before)
             )
         ).all()
     for dataset_id, num_bytes, at in rows:

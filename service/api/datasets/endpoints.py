@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import defer
 
-from service.api.datasets import repository
 from service.api.datasets.schemas import (
     Dataset,
     DatasetId,
@@ -15,6 +14,7 @@ from service.api.datasets.schemas import (
     DatasetSummary,
     upload_body,
 )
+from service.api.datasets.store import find_dataset
 from service.api.datasets.uploading import upload
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
@@ -116,8 +116,7 @@ def list_datasets(
 @router.get("/{id}", summary="Describe a dataset", responses=responses(UnknownDataset))
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
     """Describes a table, its columns and their problems."""
-    with state.database.reading() as session:
-        return Dataset.model_validate(repository.get_dataset(session, id))
+    return Dataset.model_validate(find_dataset(state.database, id))
 
 
 @router.get(
@@ -137,7 +136,7 @@ async def get_preview(
     ] = 0,
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
-    dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
+    dataset = await asyncio.to_thread(find_dataset, state.database, id)
     name = dataset_name(dataset.sha256, dataset.format)
     task = PreviewTask(
         path=await asyncio.to_thread(state.queue.store.dataset, name),

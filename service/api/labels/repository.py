@@ -95,7 +95,7 @@ def _find(session: Session, name: str, label: str) -> Label:
     row = None
     # Databases may refuse to search for some invalid names.
     if is_model_name(name) and is_model_name(label):
-        now, row = database.now(session), session.get(Label, (name, label))
+        row = session.get(Label, (name, label))
     if row is None:
         raise UnknownLabel(
             "There is no such label; PUT creates labels. "

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from service.api.http.errors import as_json, responses
 from service.api.http.routes import ScopedRoute
-from service.api.jobs import event_stream, repository, submission
+from service.api.jobs import event_stream, repository
 from service.api.jobs.schemas import (
     Id,
     JobId,
@@ -71,7 +71,7 @@ def submit_job(
     idempotency_key: IdempotencyKey = None,
 ) -> JobStatus:
     """Validates a job against its dataset, and queues it."""
-    job, is_new = submission.submit(state.queue, caller, request, idempotency_key)
+    job, is_new = repository.submit(state.queue, caller, request, idempotency_key)
     response.status_code = 201 if is_new else 200
     return _status(state, job)
 
@@ -139,9 +139,9 @@ def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
 def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     """Queues a failed or cancelled job again, under the same id."""
     with state.database.writing() as session:
-        submission.check_quota(state.queue, session, caller)
+        repository.check_quota(state.queue, session, caller)
         # Lock the dataset before the job, as the deletion of a dataset does.
-        submission.lock_inputs(session, repository.get_job(session, id))
+        repository.lock_inputs(session, repository.get_job(session, id))
         job = repository.get_job(session, id, to_change=True)
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobStateConflict(
@@ -234,8 +234,6 @@ def _read_status(state: ServiceState, id: str) -> JobStatus:
 
 def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
-    judgement = None
-    if job.version is not None:
-        with state.database.reading() as session:
-            judgement = repository.find_judgement(session, job)
-    return JobStatus.from_job_and_log(job, log, judgement)
+    with state.database.reading() as session:
+        judgements = repository.find_judgements(session, [job])
+    return JobStatus.from_job_and_log(job, log, judgements.get((job.name, job.version)))

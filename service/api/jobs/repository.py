@@ -1,17 +1,36 @@
-"""Queries jobs in the database."""
+"""Jobs in the database: submitted after validation, found and deleted."""
 
+import hashlib
 from collections.abc import Sequence
 
+import orjson
+import sqlalchemy
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from service.api.jobs.schemas import JobRequest
+from service.api.keys.caller import Caller
 from service.shared.database import Database
-from service.shared.database.tables import Job, ModelVersion
-from service.shared.errors import JobStateConflict, UnknownJob
+from service.shared.database.tables import Dataset, Job, ModelVersion
+from service.shared.errors import (
+    IdempotencyKeyReused,
+    InvalidRequest,
+    JobStateConflict,
+    QueueFull,
+    UnknownDataset,
+    UnknownJob,
+    UnknownModel,
+)
 from service.shared.files import JobFiles
-from service.shared.job_state import ENDED
+from service.shared.job_state import ENDED, JobState
 from service.shared.json_types import JsonObject
+from service.shared.queue import Queue
 from service.shared.settings import Settings
+from tfbbb.training.continuation import check_continuation
+from tfbbb.training.record import TrainingRecord
+from tfbbb.training.spec import SpecError
+
+_Parent = TrainingRecord | SpecError | OSError | None
 
 
 def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
@@ -54,6 +73,8 @@ def find_judgements(
 ) -> dict[tuple[str, int | None], JsonObject | None]:
     """Returns the recorded judgements of the versions of jobs, by name and number."""
     numbers = {job.version for job in jobs if job.version is not None}
+    if not numbers:
+        return {}
     found = session.scalars(
         select(ModelVersion).where(
             ModelVersion.name.in_({job.name for job in jobs}),
@@ -63,7 +84,163 @@ def find_judgements(
     return {(v.name, v.number): v.lineage.get("judgement") for v in found}
 
 
-def find_judgement(session: Session, job: Job) -> JsonObject | None:
-    """Returns how the job's version compares with its baselines, if it is recorded."""
-    version = session.get(ModelVersion, (job.name, job.version))
-    return None if version is None else version.lineage.get("judgement")
+def submit(
+    queue: Queue, caller: Caller, request: JobRequest, idempotency_key: str | None
+) -> tuple[Job, bool]:
+    """Queues a job, unless the same request has queued it before."""
+    sha256 = _sha256(request)
+    # First, as a download may take minutes in which a transaction would hold its locks.
+    parent = _read_parent(queue, request)
+    with queue.database.writing() as session:
+        queue.database.lock(session, f"jobs of {caller.key_id}")
+        if idempotency_key is not None:
+            earlier = _find(session, caller, idempotency_key)
+            if earlier is not None:
+                if earlier.request_sha256 == sha256:
+                    return earlier, False
+                raise IdempotencyKeyReused(
+                    f"The Idempotency-Key {idempotency_key!r:.100} was sent with "
+                    f"another body, which created job {earlier.id}; use a new key for "
+                    "each job."
+                )
+        check_quota(queue, session, caller)
+        dataset = _validate_dataset(session, request, parent)
+        job = Job(
+            key_id=caller.key_id,
+            idempotency_key=idempotency_key,
+            request_sha256=sha256,
+            name=request.name,
+            dataset_id=dataset.id,
+            dataset_sha256=dataset.sha256,
+            dataset_format=dataset.format,
+            spec=request.spec(),
+            priority=request.priority,
+            progress={},
+            created_at=queue.database.now(session),
+        )
+        queue.submit(session, job)
+        return job, True
+
+
+def lock_inputs(session: Session, job: Job) -> None:
+    """Locks the dataset and the parent version of a job until the commit."""
+    if job.dataset_id is None or _lock_dataset(session, job.dataset_id) is None:
+        raise JobStateConflict(
+            f"The dataset of job {job.id} was deleted: upload it again and submit a "
+            "new job."
+        )
+    start = job.spec.get("start_from")
+    if start and _lock_version(session, start["model"], start["version"]) is None:
+        raise JobStateConflict(
+            f"Job {job.id} starts from version {start['version']} of the model "
+            f"{start['model']!r}, which was deleted: submit a new job that starts from "
+            "another version."
+        )
+
+
+def _lock_dataset(session: Session, dataset_id: str) -> Dataset | None:
+    """Locks a dataset until the commit against deletion, but not against other jobs."""
+    shared = {"read": True, "key_share": True}
+    return session.get(Dataset, dataset_id, with_for_update=shared)
+
+
+def _lock_version(session: Session, name: str, number: int) -> ModelVersion | None:
+    """Locks a version until the commit; returns None if it was deleted."""
+    version = session.get(ModelVersion, (name, number), with_for_update={"read": True})
+    return None if version is None or version.deleted_at is not None else version
+
+
+def _sha256(request: JobRequest) -> str:
+    document = request.model_dump(mode="json")
+    body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()
+
+
+def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:
+    return session.scalar(
+        select(Job).where(
+            Job.key_id.is_not_distinct_from(caller.key_id),
+            Job.idempotency_key == idempotency_key,
+        )
+    )
+
+
+def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
+    """Checks that the caller may queue one more job; holds until the commit."""
+    queue.database.lock(session, f"jobs of {caller.key_id}")
+    queued = select(sqlalchemy.func.count()).where(
+        Job.state == JobState.QUEUED, Job.key_id.is_not_distinct_from(caller.key_id)
+    )
+    count, most = session.scalar(queued) or 0, queue.settings.max_queued_jobs
+    if count >= most:
+        raise QueueFull(
+            f"The queue of the key {caller.name!r} is full: {count} jobs are queued, "
+            f"and at most {most} may be; wait until some start, or cancel some."
+        )
+
+
+def _read_parent(queue: Queue, request: JobRequest) -> _Parent:
+    """Reads the training record of the parent version; may have to download it.
+
+    A version never changes, so the record is valid as long as the version exists, which
+    the transaction that queues the job checks. It also raises a returned error: a
+    version that is being deleted cannot be read either.
+    """
+    start = request.start_from
+    if start is None:
+        return None
+    with queue.database.reading() as session:
+        version = session.get(ModelVersion, (start.model, start.version))
+        if version is None or version.deleted_at is not None:
+            return None
+    try:
+        return TrainingRecord.read(queue.store.version(start.model, start.version))
+    except (SpecError, OSError) as error:
+        return error
+
+
+def _validate_dataset(
+    session: Session,
+    request: JobRequest,
+    parent: _Parent,
+) -> Dataset:
+    """Validates a request against its dataset, and locks the dataset."""
+    dataset = _lock_dataset(session, request.dataset_id)
+    if dataset is None:
+        raise UnknownDataset(
+            f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists "
+            "the datasets.",
+            "dataset_id",
+        )
+    try:
+        request.check_columns(dataset.columns)
+        if request.start_from is not None:
+            _check_start(session, request, parent, dataset)
+    except SpecError as error:
+        raise InvalidRequest(str(error), error.field) from None
+    return dataset
+
+
+def _check_start(
+    session: Session,
+    request: JobRequest,
+    parent: _Parent,
+    dataset: Dataset,
+) -> None:
+    """Raises unless the parent version exists and the request is compatible with it.
+
+    Locks the version until the commit against deletion.
+    """
+    start = request.start_from
+    assert start is not None
+    version = _lock_version(session, start.model, start.version)
+    if version is None or parent is None:
+        raise UnknownModel(
+            f"start_from: there is no version {start.version} of the model "
+            f"{start.model!r}; `GET /v1/models` lists the versions.",
+            "start_from",
+        )
+    if isinstance(parent, SpecError | OSError):
+        raise parent
+    names = [column["name"] for column in dataset.columns]
+    check_continuation(request, parent, names)

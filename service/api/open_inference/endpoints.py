@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
@@ -19,7 +19,7 @@ from service.api.open_inference.schemas import (
     model_metadata,
 )
 from service.api.predictions.answering import answer, media_type
-from service.api.state import ServiceState, State
+from service.api.state import State
 from service.shared.errors import (
     DeadlineExceeded,
     InvalidRequest,
@@ -45,9 +45,20 @@ _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 _NUMBER = re.compile("[0-9]{1,19}")
 
 _ERRORS = (InvalidRequest, UnknownModel, Unavailable)
+_OF_VERSION: JsonObject = {
+    "parameters": [
+        {
+            "name": "version",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string"},
+            "examples": {"first": {"value": "1"}},
+            "description": "Number of a version, or a label that is no number.",
+        }
+    ]
+}
 _INFER: JsonObject = {
     "response_model": InferResponse,
-    "openapi_extra": {"requestBody": infer_body()},
     "responses": {
         200: infer_response(),
         **responses(
@@ -59,14 +70,8 @@ _INFER: JsonObject = {
         ),
     },
 }
+_BODY: JsonObject = {"requestBody": infer_body()}
 
-NumberOrLabel = Annotated[
-    str,
-    Path(
-        description="Number of a version, or a label that is no number.",
-        openapi_examples={"first": {"value": "1"}},
-    ),
-]
 JsonSize = Annotated[
     int | None,
     Header(
@@ -77,6 +82,19 @@ JsonSize = Annotated[
         description="Bytes of the JSON part of the body, if raw tensors follow.",
     ),
 ]
+
+
+async def _find_version(state: State, request: Request, name: ModelName) -> int | None:
+    """Returns the version in the path, by number or label; None for `latest`."""
+    version: str | None = request.path_params.get("version")
+    if version is None:
+        return None
+    if _NUMBER.fullmatch(version):
+        return int(version)
+    return await state.routes.find(name, version)
+
+
+Version = Annotated[int | None, Depends(_find_version)]
 
 
 @router.get("", name="v2", summary="Describe the service", responses=responses())
@@ -96,22 +114,19 @@ async def get_server() -> ServerMetadata:
     summary="Inputs and outputs of a model",
     responses=responses(*_ERRORS),
 )
-async def get_model(state: State, name: ModelName) -> ModelMetadata:
-    """Returns the inputs and outputs of the version `latest`."""
-    return await _metadata(state, name, None)
-
-
 @router.get(
     "/models/{name}/versions/{version}",
     name="v2_version",
     summary="Inputs and outputs of a version",
+    openapi_extra=_OF_VERSION,
     responses=responses(*_ERRORS),
 )
-async def get_version(
-    state: State, name: ModelName, version: NumberOrLabel
-) -> ModelMetadata:
-    """Returns the inputs and outputs of the version."""
-    return await _metadata(state, name, await _number(state, name, version))
+async def get_model(state: State, name: ModelName, version: Version) -> ModelMetadata:
+    """Returns the inputs and outputs of the version, by default of `latest`."""
+    content = await state.models.metadata(name, version)
+    status = await state.models.model(name)
+    versions = sorted((x.version for x in status.model_version_status), key=int)
+    return model_metadata(Metadata.model_validate_json(content), versions)
 
 
 @router.get(
@@ -120,79 +135,42 @@ async def get_version(
     summary="Whether a model predicts",
     responses=responses(*_ERRORS),
 )
-async def is_model_ready(state: State, name: ModelName) -> ModelReady:
-    """Answers 503 if the model has no version that predicts."""
-    await state.models.metadata(name, None)
-    return ModelReady(name=name, ready=True)
-
-
 @router.get(
     "/models/{name}/versions/{version}/ready",
     name="v2_version_ready",
     summary="Whether a version predicts",
+    openapi_extra=_OF_VERSION,
     responses=responses(*_ERRORS),
 )
-async def is_version_ready(
-    state: State, name: ModelName, version: NumberOrLabel
-) -> ModelReady:
+async def is_ready(state: State, name: ModelName, version: Version) -> ModelReady:
     """Loads the version if it is not loaded; answers 503 if it cannot predict."""
-    await state.models.metadata(name, await _number(state, name, version))
+    await state.models.metadata(name, version)
     return ModelReady(name=name, ready=True)
 
 
 @router.post(
-    "/models/{name}/infer", name="v2_infer", summary="Infer with a model", **_INFER
+    "/models/{name}/infer",
+    name="v2_infer",
+    summary="Infer with a model",
+    openapi_extra=_BODY,
+    **_INFER,
 )
-@limit_body("max_body_bytes")
-async def infer(
-    state: State, request: Request, name: ModelName, json_size: JsonSize = None
-) -> Response:
-    """Returns the predictive distribution of each row, by the version `latest`."""
-    return await _infer(state, request, name, None, json_size)
-
-
 @router.post(
     "/models/{name}/versions/{version}/infer",
     name="v2_infer_version",
     summary="Infer with a version",
+    openapi_extra=_BODY | _OF_VERSION,
     **_INFER,
 )
 @limit_body("max_body_bytes")
-async def infer_version(
+async def infer(
     state: State,
     request: Request,
     name: ModelName,
-    version: NumberOrLabel,
+    version: Version,
     json_size: JsonSize = None,
 ) -> Response:
-    """Returns the predictive distribution of each row, by the given version."""
-    number = await _number(state, name, version)
-    return await _infer(state, request, name, number, json_size)
-
-
-async def _number(state: ServiceState, name: str, version: str) -> int | None:
-    """Returns the number of a version or of a label's version; None for `latest`."""
-    if _NUMBER.fullmatch(version):
-        return int(version)
-    return await state.routes.find(name, version)
-
-
-async def _metadata(
-    state: ServiceState, name: str, version: int | None
-) -> ModelMetadata:
-    content = await state.models.metadata(name, version)
-    status = await state.models.model(name)
-    versions = sorted((x.version for x in status.model_version_status), key=int)
-    return model_metadata(Metadata.model_validate_json(content), versions)
-
-
-async def _infer(
-    state: ServiceState,
-    request: Request,
-    name: str,
-    version: int | None,
-    json_size: int | None,
-) -> Response:
+    """Returns the predictive distribution of each row, by default by `latest`."""
     if (given := media_type(request)) not in _MEDIA_TYPES:
         raise UnsupportedMediaType(
             "The body must be JSON, `Content-Type: application/json`, or JSON and raw "

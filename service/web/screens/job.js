@@ -204,49 +204,25 @@ function stageList() {
   };
 }
 
-/** Tells that a job which was seen running has ended: on the page, in its title, and outside. */
+/** Tells that a job which was seen running has ended: on the page and in its title. */
 function announcer(current) {
   const element = h("div");
   let ran = false;
-  let offered = false;
-
-  function offer() {
-    offered = true;
-    if (!("Notification" in window) || Notification.permission !== "default") return;
-    const problem = problemPlace();
-    replace(element, actionButton("Notify me when it is done", async () => {
-      await Notification.requestPermission();
-      replace(element);
-    }, { kind: "quiet", problem }), problem);
-  }
-
   return {
     element,
     draw() {
       const job = current();
       if (!ENDED.includes(job.state)) {
         ran = true;
-        if (!offered) offer();
         return;
       }
       if (!ran) return;
       ran = false;
-      offered = false;
+      const succeeded = job.state === "succeeded";
+      document.title = `${succeeded ? "✓" : "✗"} ${job.name} · tfbbb`;
       const took = duration((new Date(job.finished_at) - new Date(job.created_at)) / 1000);
-      const text = job.state === "succeeded"
-        ? `Version ${job.version} of ${job.name} is ready after ${took}.`
-        : `The training of ${job.name} ${job.state === "failed" ? "failed" : "was cancelled"} after ${took}.`;
-      document.title = `${job.state === "succeeded" ? "✓" : "✗"} ${job.name} · tfbbb`;
       // Why it failed stands above already.
-      replace(element, job.state === "succeeded" && notice("good", h("p", { role: "status" }, text)));
-      if ("Notification" in window && Notification.permission === "granted") {
-        // Some browsers allow them to a service worker alone.
-        try {
-          new Notification("tfbbb", { body: text, tag: job.id });
-        } catch {
-          return;
-        }
-      }
+      replace(element, succeeded && notice("good", h("p", { role: "status" }, `Version ${job.version} of ${job.name} is ready after ${took}.`)));
     },
   };
 }

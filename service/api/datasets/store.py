@@ -130,12 +130,27 @@ class DatasetStore:
         return dataset, True
 
     def delete(self, dataset_id: str, *, unused_since: float | None = None) -> None:
-        """Deletes a dataset, and its file unless another dataset has the same bytes."""
+        """Deletes a dataset, and its file unless another dataset has the same bytes.
+
+        Raises `DatasetInUse` if an unfinished job needs it; with `unused_since`, if any
+        job does, or if its bytes came after this time.
+        """
         with self._database.writing() as session:
             dataset = get_dataset(session, dataset_id, to_change=True)
-            check_unused(session, dataset)
-            if unused_since is not None:
-                check_unused_since(session, dataset, unused_since)
+            jobs = sqlalchemy.select(Job.id).where(Job.dataset_id == dataset.id)
+            if unused_since is None:
+                jobs = jobs.where(Job.state.in_(UNFINISHED))
+            job_id = session.scalar(jobs.limit(1))
+            if job_id is not None:
+                raise DatasetInUse(
+                    f"The job {job_id} needs the dataset; cancel the job, or wait "
+                    f"until it has ended. Received: {dataset.id}"
+                )
+            came_at = dataset.uploaded_again_at or dataset.created_at
+            if unused_since is not None and came_at > unused_since:
+                raise DatasetInUse(
+                    f"The dataset was uploaded again meanwhile. Received: {dataset.id}"
+                )
             session.delete(dataset)
         self._remove_unreferred(dataset.sha256, dataset.format)
 
@@ -219,29 +234,3 @@ def is_unused_since(until: float) -> sqlalchemy.ColumnElement[bool]:
     """Returns the condition that a dataset came until a time, and no job has it."""
     jobs = sqlalchemy.select(Job.id).where(Job.dataset_id == Dataset.id)
     return sqlalchemy.and_(until >= UPLOADED_AT, ~jobs.exists())
-
-
-def check_unused_since(session: Session, dataset: Dataset, until: float) -> None:
-    """Raises `DatasetInUse` unless a locked dataset is unused since a time."""
-    query = sqlalchemy.select(Dataset.id).where(
-        Dataset.id == dataset.id, is_unused_since(until)
-    )
-    if session.scalar(query) is None:
-        raise DatasetInUse(
-            "A job has the dataset, or it was uploaded again meanwhile. "
-            f"Received: {dataset.id}"
-        )
-
-
-def check_unused(session: Session, dataset: Dataset) -> None:
-    """Raises `DatasetInUse` if an unfinished job needs the dataset."""
-    job_id = session.scalar(
-        sqlalchemy.select(Job.id)
-        .where(Job.dataset_id == dataset.id, Job.state.in_(UNFINISHED))
-        .limit(1)
-    )
-    if job_id is not None:
-        raise DatasetInUse(
-            f"The job {job_id} needs the dataset; cancel the job, or wait until it "
-            f"has ended. Received: {dataset.id}"
-        )

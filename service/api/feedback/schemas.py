@@ -122,15 +122,18 @@ class VersionFeedback(BaseModel):
 
     model_name: str = Field(examples=["diabetes"])
     model_version: str = Field(examples=["2"])
-    num_rows: int = Field(examples=[120])
-    started_at: datetime | None = Field(description="Time of the first feedback.")
-    updated_at: datetime | None = Field(description="Time of the latest feedback.")
+    num_rows: int = Field(0, examples=[120])
+    started_at: datetime | None = Field(None, description="Time of the first feedback.")
+    updated_at: datetime | None = Field(
+        None, description="Time of the latest feedback."
+    )
     figures: dict[str, RunningFigure] = Field(
+        {},
         description="`log_likelihood` in nats; `coverage_50`, `coverage_90` and "
         "`coverage_95`; of numbers `crps`, `rmse` and `mean_absolute_error`; of "
-        "classes `accuracy` and `brier_score`."
+        "classes `accuracy` and `brier_score`.",
     )
-    drift: Drift | None = Field(description="`null` before the first feedback.")
+    drift: Drift | None = Field(None, description="`null` before the first feedback.")
 
     @classmethod
     def from_row(
@@ -143,14 +146,7 @@ class VersionFeedback(BaseModel):
         """Creates the answer from a row of the database."""
         version = {"model_name": name, "model_version": str(number)}
         if row is None:
-            return cls(
-                **version,
-                num_rows=0,
-                started_at=None,
-                updated_at=None,
-                figures={},
-                drift=None,
-            )
+            return cls(**version)
         return cls(
             **version,
             num_rows=row.num_rows,

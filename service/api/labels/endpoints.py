@@ -1,18 +1,22 @@
 """`/v1/models/NAME/labels`: list, move and delete labels."""
 
 import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Self
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.feedback import repository as feedback
+from service.api.feedback.schemas import FeedbackSummary
 from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Caller, Training, may_predict
 from service.api.labels import repository
-from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
 from service.api.models.schemas import ModelName
 from service.api.state import ServiceState, State
-from service.shared.database.tables import Label
+from service.shared.database.tables import Feedback, Label
 from service.shared.errors import (
     InvalidRequest,
     LabelRefused,
@@ -22,7 +26,59 @@ from service.shared.errors import (
 )
 from service.shared.model_messages import Metadata, ModelStatus
 from service.shared.versions import LATEST
-from tfbbb.base.texts import is_model_name
+from tfbbb.base.known_fields import KnownFields
+from tfbbb.base.texts import MOST_VERSIONS, is_model_name
+
+LabelName = Annotated[
+    str,
+    Path(
+        description="A label, e.g. `champion`. `latest` is the version that predicts "
+        "by default.",
+        openapi_examples={"automatic": {"value": LATEST}},
+    ),
+]
+
+
+class LabelTarget(KnownFields):
+    """The version to which a label moves."""
+
+    model_config = ConfigDict(
+        frozen=True, json_schema_extra={"examples": [{"version": 1}]}
+    )
+
+    version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
+
+
+class LabelStatus(BaseModel):
+    """A label and its version."""
+
+    label: str = Field(examples=["champion"])
+    version: int = Field(examples=[1])
+    moved_at: datetime | None = Field(
+        description="Time of the last move; `null` where `latest` moved by itself."
+    )
+    feedback: FeedbackSummary | None = Field(
+        None, description="The feedback about the version; `null` if there is none."
+    )
+
+    @classmethod
+    def of(cls, row: Label, feedback: Mapping[int, Feedback]) -> Self:
+        """Creates the status of a label."""
+        found = feedback.get(row.number)
+        fields = {
+            "label": row.label,
+            "version": row.number,
+            "moved_at": row.moved_at,
+            "feedback": None if found is None else FeedbackSummary.from_row(found),
+        }
+        return cls.model_validate(fields)
+
+
+class LabelList(BaseModel):
+    """The labels of a model."""
+
+    labels: list[LabelStatus]
+
 
 router = APIRouter(
     prefix="/v1/models/{name}/labels",

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from service.api.http.routes import PlainRoute, ScopedRoute, limit_body
-from service.api.labels.schemas import LabelName
+from service.api.labels.endpoints import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.state import ServiceState, State
 

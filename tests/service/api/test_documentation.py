@@ -9,7 +9,7 @@ import pytest
 
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
-from service.api.labels.schemas import LabelTarget
+from service.api.labels.endpoints import LabelTarget
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
-from service.api.labels.schemas import LabelTarget
+from service.api.labels.endpoints import LabelTarget
 from service.app import create_app
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings

@@ -81,13 +81,11 @@ NUMBERS = {
     "coverage": (metrics.IntervalCoverage, metrics.interval_coverage),
     "width": (metrics.IntervalWidth, lambda p, y: metrics.interval_width(p)),
     "calibration": (metrics.CalibrationError, metrics.calibration_error),
-    "aurc": (metrics.AreaUnderRiskCoverage, metrics.area_under_risk_coverage),
 }
 CLASSES = {
     "mixture_nll": (metrics.NegativeLogLikelihood, metrics.negative_log_likelihood),
     "brier": (metrics.BrierScore, metrics.brier_score),
     "ece": (metrics.ExpectedCalibrationError, metrics.expected_calibration_error),
-    "aurc": (metrics.AreaUnderRiskCoverage, metrics.area_under_risk_coverage),
 }
 
 
@@ -102,9 +100,8 @@ def test_a_step_scores_the_mixture_of_its_draws(kind, members):
         model, [metric(name=name) for name, (metric, _) in pairs.items()], y
     )
     for name, (_, function) in pairs.items():
-        # Draws differ by 1e-6. The metric integrates the area, the function sums it.
-        tolerance = {"rel": 0.2} if name == "aurc" else {"rel": 1e-4}
-        assert found[name] == pytest.approx(function(prediction, y), **tolerance)
+        # Draws differ by 1e-6.
+        assert found[name] == pytest.approx(function(prediction, y), rel=1e-4)
 
 
 def test_a_step_scores_counts():
@@ -138,44 +135,13 @@ def test_metrics_accept_predictions(kind):
     model = of_numbers() if kind == "numbers" else of_classes()
     y, pairs = (Y, NUMBERS) if kind == "numbers" else (LABELS, CLASSES)
     prediction = model.predictive(X, num_samples=5)
-    for name, (metric, function) in pairs.items():
-        if name == "aurc":
-            continue
+    for metric, function in pairs.values():
         metric = metric()
         metric.update_state(y, prediction)
         expected = function(prediction, y)
         assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
         metric.reset_state()
         assert float(metric.result()) == 0.0
-
-
-def test_one_draw_has_no_epistemic_uncertainty():
-    metric = metrics.OutOfDistributionAUROC("mutual_information")
-    with pytest.raises(ValueError, match="at least two draws"):
-        evaluated(of_classes(), [metric], np.zeros(41, int))
-
-
-@pytest.mark.parametrize(("units", "from_logits"), [(1, True), (3, False)])
-def test_plain_keras_models_may_output_probabilities_or_logits(units, from_logits):
-    logits = GENERATOR.normal(size=(41, units)).astype("float32")
-    y = LABELS if units == 3 else LABELS % 2
-    if units == 1:
-        probabilities = np.asarray(keras.ops.sigmoid(logits))
-        probabilities = np.concatenate([1.0 - probabilities, probabilities], axis=1)
-    else:
-        probabilities = np.asarray(keras.ops.softmax(logits))
-    expected = OrderedClasses(probabilities[None])
-    outputs = logits if from_logits else probabilities[:, -units:]
-    for metric, function in (
-        (metrics.BrierScore, metrics.brier_score),
-        (metrics.ExpectedCalibrationError, metrics.expected_calibration_error),
-    ):
-        metric = metric(from_logits=from_logits)
-        model = keras.Sequential([keras.Input((units,)), keras.layers.Identity()])
-        model.compile(loss="mse", metrics=[metric])
-        targets = y[:, None] if units == 1 else np.eye(3)[y]
-        found = model.evaluate(outputs, targets, verbose=0, return_dict=True)
-        assert found[metric.name] == pytest.approx(function(expected, y), rel=1e-5)
 
 
 def test_plain_keras_models_are_refused_by_distribution_scores():
@@ -185,8 +151,6 @@ def test_plain_keras_models_are_refused_by_distribution_scores():
         metrics.IntervalCoverage(),
         metrics.IntervalWidth(),
         metrics.CalibrationError(),
-        metrics.AreaUnderRiskCoverage(),
-        metrics.OutOfDistributionAUPR(),
     ):
         with pytest.raises(ValueError, match=r"Compile a `tfbbb\.BayesianModel`"):
             metric.update_state(Y, tf.zeros_like(Y))
@@ -208,16 +172,14 @@ def test_scores_of_classes_are_refused_in_a_step_of_numbers():
 @pytest.mark.parametrize(
     "metric",
     [
-        metrics.AreaUnderRiskCoverage(by="epistemic"),
-        metrics.BrierScore(from_logits=True),
+        metrics.BrierScore(),
         metrics.CalibrationError(levels=[0.1, 0.5]),
         metrics.CRPS(name="score"),
         metrics.ExpectedCalibrationError(bins=7),
         metrics.IntervalCoverage(0.5),
         metrics.IntervalWidth(0.5),
         metrics.NegativeLogLikelihood(),
-        metrics.OutOfDistributionAUPR(by="variance"),
-        metrics.OutOfDistributionAUROC(by="entropy"),
+        metrics.PredictiveMetric("interval_width", level=0.5),
         metrics.RootMeanSquaredError(),
     ],
     ids=lambda metric: type(metric).__name__,

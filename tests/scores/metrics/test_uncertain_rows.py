@@ -12,9 +12,6 @@ from tests.scores.metrics.known_predictions import (
     values,
 )
 from tfbbb.scores.metrics import (
-    AreaUnderRiskCoverage,
-    OutOfDistributionAUPR,
-    OutOfDistributionAUROC,
     area_under_risk_coverage,
     out_of_distribution_aupr,
     out_of_distribution_auroc,
@@ -44,29 +41,9 @@ def test_areas_equal_those_of_scikit_learn(by):
     )
 
 
-@pytest.mark.parametrize("by", [None, "mutual_information", "epistemic"])
-def test_metrics_over_batches_equal_the_functions(by):
-    both, marks = joined(INSIDE, OUTSIDE)
-    auroc, aupr = OutOfDistributionAUROC(by), OutOfDistributionAUPR(by)
-    for rows in (slice(0, 50), slice(50, 140)):
-        part = Classes(both.of_draws[:, rows])
-        auroc.update_state(marks[rows], part)
-        aupr.update_state(marks[rows], part)
-    # A bin of 0.14 % joins few of 4800 pairs of rows.
-    assert float(auroc.result()) == pytest.approx(
-        out_of_distribution_auroc(INSIDE, OUTSIDE, by=by), abs=3e-3
-    )
-    assert float(aupr.result()) == pytest.approx(
-        out_of_distribution_aupr(INSIDE, OUTSIDE, by=by), abs=1e-2
-    )
-
-
 def test_uninformative_uncertainty_has_half_the_area():
     assert out_of_distribution_auroc(INSIDE, INSIDE) == 0.5
     assert out_of_distribution_aupr(INSIDE, INSIDE) == pytest.approx(0.5, abs=0.05)
-    metric = OutOfDistributionAUROC()
-    metric.update_state([0, 0, 1, 1], Classes(np.full((2, 4, 4), 0.25)))
-    assert float(metric.result()) == 0.5
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -79,21 +56,6 @@ def test_the_unit_of_a_variance_does_not_matter(unit):
         np.concatenate([inside.epistemic, outside.epistemic]).sum(axis=1),
     )
     assert out_of_distribution_auroc(inside, outside) == pytest.approx(expected)
-    metric = OutOfDistributionAUROC()
-    metric.update_state(np.zeros(40), inside)
-    metric.update_state(np.ones((40, 1)), outside)
-    assert float(metric.result()) == pytest.approx(expected, abs=5e-3)
-
-
-def test_sample_weights_count_as_copies():
-    prediction = classes(rows=30)
-    marks = np.arange(30) % 2
-    weights = np.arange(30) % 3
-    weighted, copied = OutOfDistributionAUROC(), OutOfDistributionAUROC()
-    weighted.update_state(marks, prediction, sample_weight=weights)
-    rows = np.repeat(np.arange(30), weights)
-    copied.update_state(marks[rows], Classes(prediction.of_draws[:, rows]))
-    assert float(weighted.result()) == pytest.approx(float(copied.result()))
 
 
 def test_risk_is_the_mean_loss_of_the_most_certain_rows():
@@ -129,8 +91,6 @@ def test_unknown_uncertainties_are_refused():
         out_of_distribution_auroc(INSIDE, OUTSIDE, by="surprise")
     with pytest.raises(ValueError, match="Received: by='surprise'"):
         risk_coverage_curve(INSIDE, labels(INSIDE), by="surprise")
-    with pytest.raises(ValueError, match="Received: by='surprise'"):
-        AreaUnderRiskCoverage(by="surprise")
 
 
 def test_entropy_is_refused_for_numbers():
@@ -141,9 +101,3 @@ def test_entropy_is_refused_for_numbers():
 def test_predictions_of_different_kinds_are_refused():
     with pytest.raises(ValueError, match="from the same model"):
         out_of_distribution_auroc(INSIDE, normals())
-
-
-@pytest.mark.parametrize("marks", [[0, 1], [0, 1, 2], [[0, 1, 1]]])
-def test_targets_must_be_marks(marks):
-    with pytest.raises(ValueError, match="must be 3 marks"):
-        OutOfDistributionAUROC().update_state(marks, classes(rows=3))

@@ -3,8 +3,9 @@
 Each function takes a `tfbbb.Predictive` (or the prediction of a loaded export) and the
 targets in raw units, and returns the mean score over rows. With `per_row=True`, scores
 that are defined for single rows return an array of them. Each class is the same score
-for `model.compile(metrics=[...])`. Curves and histograms are frozen dataclasses of
-arrays, for `tfbbb.plots` or any other plotting.
+for `model.compile(metrics=[...])`, and so is `PredictiveMetric("crps")`.
+Curves and histograms are frozen dataclasses of arrays, for `tfbbb.plots` or any other
+plotting.
 """
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
@@ -19,29 +20,23 @@ from tfbbb.scores.metrics.calibration import (
     pit_values,
     reliability_diagram,
 )
-from tfbbb.scores.metrics.mean_scores import (
+from tfbbb.scores.metrics.keras_metrics import (
     CRPS,
     BrierScore,
     CalibrationError,
     ExpectedCalibrationError,
     IntervalCoverage,
     IntervalWidth,
-    MeanScore,
     NegativeLogLikelihood,
+    PredictiveMetric,
     RootMeanSquaredError,
 )
-from tfbbb.scores.metrics.predictive_metric import PredictiveMetric
 from tfbbb.scores.metrics.ranking import (
     RiskCoverageCurve,
     area_under_risk_coverage,
     out_of_distribution_aupr,
     out_of_distribution_auroc,
     risk_coverage_curve,
-)
-from tfbbb.scores.metrics.ranking_metrics import (
-    AreaUnderRiskCoverage,
-    OutOfDistributionAUPR,
-    OutOfDistributionAUROC,
 )
 from tfbbb.scores.metrics.row_scores import (
     brier_score,
@@ -54,17 +49,13 @@ from tfbbb.scores.metrics.row_scores import (
 
 __all__ = [
     "CRPS",
-    "AreaUnderRiskCoverage",
     "BrierScore",
     "CalibrationCurve",
     "CalibrationError",
     "ExpectedCalibrationError",
     "IntervalCoverage",
     "IntervalWidth",
-    "MeanScore",
     "NegativeLogLikelihood",
-    "OutOfDistributionAUPR",
-    "OutOfDistributionAUROC",
     "PITHistogram",
     "PredictiveMetric",
     "ReliabilityDiagram",

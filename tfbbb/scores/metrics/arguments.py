@@ -16,7 +16,8 @@ Args:
         where rows from outside are to be found.
     seed: Seed for counts and ordered classes: see `pit_values`.
     sample_weight: The weight of each row, [rows]; None for 1.
-    from_logits: Whether a plain Keras model outputs logits instead of probabilities.
+    name: Name of the metric; that of the score by default.
+    dtype: Dtype of its sums.
 
 Raises:
     ValueError: The score is not defined for the prediction, the targets do not fit the

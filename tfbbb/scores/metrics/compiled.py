@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfbbb.base.private_apis import compiled_metrics, wrapped_function
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.scores.metrics.predictive_metric import (
+from tfbbb.scores.metrics.keras_metrics import (
     PredictiveMetric,
     masked_weights,
     with_rank,

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
@@ -60,10 +59,10 @@ def risk_coverage_curve(
     """
     check_uncertainty(by)
     targets = checked_targets(prediction, y, "any", "risk_coverage_curve")
-    losses = np.asarray(row_losses(prediction, targets))
+    losses = row_losses(prediction, targets)
     by = named_uncertainty(prediction, by, "variance")
     _, ties, sizes = np.unique(
-        np.asarray(uncertainty(prediction, by)),
+        uncertainty(prediction, by),
         return_inverse=True,
         return_counts=True,
     )
@@ -147,15 +146,13 @@ def out_of_distribution_aupr(
     return float(average_precision_score(*_marks_and_scores(inside, outside, by)))
 
 
-def row_losses(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
+def row_losses(prediction: Predictive, targets: np.ndarray) -> np.ndarray:
     """Returns the loss of each row, [rows]: see `risk_coverage_curve`."""
     if is_of_classes(prediction):
-        probabilities = tf.convert_to_tensor(prediction.probabilities)
-        predicted = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
-        losses = tf.cast(predicted != targets, tf.float64)
+        losses = np.argmax(prediction.probabilities, axis=-1) != targets
     else:
-        losses = tf.square(tf.cast(prediction.mean, tf.float64) - targets)
-    return tf.reduce_mean(losses, axis=list(range(1, len(losses.shape))))
+        losses = np.square(np.asarray(prediction.mean, np.float64) - targets)
+    return np.mean(losses.reshape(len(losses), -1), axis=1)
 
 
 def _marks_and_scores(
@@ -168,15 +165,15 @@ def _marks_and_scores(
             f"Received: inside={inside!r}, outside={outside!r}"
         )
     by = named_uncertainty(inside, by, "epistemic")
-    scores = [np.asarray(uncertainty(part, by)) for part in (inside, outside)]
+    scores = [uncertainty(part, by) for part in (inside, outside)]
     marks = np.repeat([0, 1], [len(part) for part in scores])
     return marks, np.concatenate(scores)
 
 
-def check_uncertainty(by: str | None) -> str | None:
-    """Returns `by`, the name of an uncertainty or None."""
+def check_uncertainty(by: str | None) -> None:
+    """Raises ValueError if `by` is neither the name of an uncertainty nor None."""
     if by is None or by in (*_OF_CLASSES, *_OF_BOTH):
-        return by
+        return
     names = ", ".join(f"'{name}'" for name in (*_OF_CLASSES, *_OF_BOTH))
     raise ValueError(f"`by` must be one of {names}. Received: by={by!r}")
 
@@ -186,7 +183,7 @@ def named_uncertainty(prediction: Predictive, by: str | None, of_numbers: str) -
     return by or ("entropy" if is_of_classes(prediction) else of_numbers)
 
 
-def uncertainty(prediction: Predictive, by: str) -> tf.Tensor:
+def uncertainty(prediction: Predictive, by: str) -> np.ndarray:
     """Returns an uncertainty of each row of a prediction, [rows], float64.
 
     Variances are summed over targets or classes, which gives the trace of the
@@ -202,10 +199,8 @@ def uncertainty(prediction: Predictive, by: str) -> tf.Tensor:
     alone = np.all(np.equal(num_samples, 1))
     if by in ("mutual_information", "epistemic") and alone:
         raise ValueError(
-            "Epistemic uncertainty needs at least two draws, and a model of one "
-            "posterior has one draw per step. Give the model several `members`, or "
-            "call `update_state(y, prediction)` with a `tfbbb.Predictive`. "
+            "Epistemic uncertainty needs at least two draws: raise `num_samples`. "
             f"Received: by={by!r}"
         )
-    values = tf.cast(getattr(prediction, by), tf.float64)
-    return tf.reduce_sum(values, axis=list(range(1, len(values.shape))))
+    values = np.asarray(getattr(prediction, by), np.float64)
+    return values.reshape(len(values), -1).sum(axis=1)

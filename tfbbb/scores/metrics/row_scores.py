@@ -1,14 +1,15 @@
 """Scores with a number for each row, and the table of them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike
-from tfbbb.prediction.levels import checked_level
+from tfbbb.prediction.levels import checked_level, checked_levels
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import (
     binned_confidences,
@@ -19,6 +20,7 @@ from tfbbb.prediction.target_scores import (
     is_discrete,
 )
 from tfbbb.scores.metrics.arguments import with_arguments
+from tfbbb.scores.metrics.calibration import LEVELS
 from tfbbb.scores.metrics.targets import Scored, checked_targets
 
 
@@ -31,11 +33,27 @@ class RowScore:
             row, place or target.
         scored: The predictions for which the score is defined.
         finish: From the mean of these numbers, the score.
+        options: The function that checks each option, of None its default.
+        shape: From the options, the shape of the numbers of one target.
+        is_joint: Whether the places of a row have one score together.
     """
 
     rows: Callable[..., Any]
     scored: Scored
     finish: Callable[[Any], Any] = tf.identity
+    options: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    shape: Callable[..., tuple[int, ...]] = lambda **options: ()
+    is_joint: bool = False
+
+    def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns valid options, with defaults for those that are not given."""
+        unknown = sorted(options.keys() - self.options.keys())
+        if unknown:
+            raise ValueError(
+                f"The options of this score are {sorted(self.options)}. "
+                f"Received: {unknown}"
+            )
+        return {name: check(options.get(name)) for name, check in self.options.items()}
 
 
 def _likelihoods(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
@@ -87,18 +105,27 @@ def _excess_in_bins(prediction: Predictive, targets: ArrayLike, bins: int) -> tf
     return excess * tf.one_hot(index, bins, dtype=tf.float64)
 
 
+_OF_INTERVALS = {"level": lambda x: checked_level(0.9 if x is None else x)}
 SCORES = {
     "brier_score": RowScore(brier_of_targets, "classes"),
     "calibration_error": RowScore(
-        _excess_below_levels, "ordered", lambda mean: tf.reduce_mean(mean**2)
+        _excess_below_levels,
+        "ordered",
+        lambda mean: tf.reduce_mean(mean**2),
+        {"levels": lambda x: checked_levels(LEVELS if x is None else x).tolist()},
+        lambda levels: (len(levels),),
     ),
     "crps": RowScore(crps_of_targets, "ordered"),
     "expected_calibration_error": RowScore(
-        _excess_in_bins, "classes", lambda mean: tf.reduce_sum(tf.abs(mean))
+        _excess_in_bins,
+        "classes",
+        lambda mean: tf.reduce_sum(tf.abs(mean)),
+        {"bins": lambda x: positive_integer("bins", 15 if x is None else x)},
+        lambda bins: (bins,),
     ),
-    "interval_coverage": RowScore(_covered, "ordered"),
-    "interval_width": RowScore(_widths, "ordered"),
-    "negative_log_likelihood": RowScore(_likelihoods, "any"),
+    "interval_coverage": RowScore(_covered, "ordered", options=_OF_INTERVALS),
+    "interval_width": RowScore(_widths, "ordered", options=_OF_INTERVALS),
+    "negative_log_likelihood": RowScore(_likelihoods, "any", is_joint=True),
     "root_mean_squared_error": RowScore(_squared_errors, "numbers", tf.sqrt),
 }
 

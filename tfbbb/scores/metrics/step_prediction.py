@@ -15,7 +15,7 @@ class StepPrediction:
     """A uniform mixture of the likelihoods under the draws of one step.
 
     Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
-    access. Epistemic variance and mutual information of a single draw are 0.
+    access. The epistemic variance of a single draw is 0.
 
     The outputs of the network are [rows, S, ..., P], and the mask says whether each
     place of a row counts, [rows, places...]. The metrics of Keras take a tensor, see
@@ -30,7 +30,7 @@ class StepPrediction:
 
     @property
     def num_samples(self) -> int | None:
-        """Number S of draws; None if unknown before the step runs."""
+        """The number of draws; None if unknown before the step runs."""
         return self._outputs.shape[1]
 
     @property
@@ -64,19 +64,9 @@ class StepPrediction:
 
     @property
     def probabilities(self) -> tf.Tensor:
-        return tf.reduce_mean(self._probabilities_of_draws("probabilities"), axis=1)
-
-    @property
-    def entropy(self) -> tf.Tensor:
-        of_draws = self._probabilities_of_draws("entropy")
-        return _entropy(tf.reduce_mean(of_draws, axis=1))
-
-    @property
-    def mutual_information(self) -> tf.Tensor:
-        of_draws = self._probabilities_of_draws("mutual_information")
-        expected = tf.reduce_mean(_entropy(of_draws), axis=1)
-        # Jensen's inequality: negative only by rounding.
-        return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
+        if self._likelihood.task != "classification":
+            raise AttributeError("`probabilities` is defined for classes only.")
+        return tf.reduce_mean(self._likelihood.probabilities(self._outputs), axis=1)
 
     def log_prob(self, y: ArrayLike) -> tf.Tensor:
         return self._mixture.log_prob(y)
@@ -105,11 +95,6 @@ class StepPrediction:
     def __repr__(self) -> str:
         return f"StepPrediction(likelihood={type(self._likelihood).__name__})"
 
-    def _probabilities_of_draws(self, name: str) -> tf.Tensor:
-        if self._likelihood.task != "classification":
-            raise AttributeError(f"`{name}` is defined for classes only.")
-        return self._likelihood.probabilities(self._outputs)
-
     def _check_order(self) -> None:
         if not self._likelihood.ordered:
             raise ValueError(
@@ -117,7 +102,3 @@ class StepPrediction:
                 "quantiles; use `BrierScore` or `ExpectedCalibrationError`. "
                 f"Received: likelihood={type(self._likelihood).__name__}"
             )
-
-
-def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
-    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

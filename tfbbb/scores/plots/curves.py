@@ -165,7 +165,7 @@ def risk_coverage(
     curves = {
         name: metrics.risk_coverage_curve(prediction, y, by=name) for name in named
     }
-    losses = np.asarray(row_losses(prediction, targets))
+    losses = row_losses(prediction, targets)
     coverage = 100 * np.arange(1, len(losses) + 1) / len(losses)
     oracle = np.cumsum(np.sort(losses)) / np.arange(1, len(losses) + 1)
     axes = drawn_axes(axes)

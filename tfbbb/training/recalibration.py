@@ -19,8 +19,8 @@ from tfbbb.prediction.recalibration import (
 from tfbbb.prediction.recalibration.choice import choose, describe
 from tfbbb.prediction.recalibration.conformal import labels_of
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.prediction.recalibration.factors import scaled
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.recalibration.scaled import scaled
 from tfbbb.tables import Schema
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError

@@ -18,8 +18,8 @@ from tfbbb.prediction.recalibration import (
     VarianceScaling,
     choose,
 )
-from tfbbb.prediction.recalibration.applied import apply
-from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.prediction.recalibration.cross_fitted import CrossFitted, HeldOut
+from tfbbb.prediction.recalibration.recalibration import apply
 from tfbbb.scores.metrics import calibration_error, negative_log_likelihood
 
 ROWS = 400
@@ -74,9 +74,8 @@ def test_the_density_of_a_calibrated_model_is_kept_as_it_is():
 def test_rows_that_belong_together_are_left_out_together(numbers):
     model, prediction, y = numbers
     fours = np.random.default_rng(0).permutation(ROWS) // 4
-    crossed = CrossFitted(
-        VarianceScaling(), model.likelihood, prediction, y, together=fours
-    )
+    rows = HeldOut(model.likelihood, prediction, y, together=fours)
+    crossed = CrossFitted(VarianceScaling(), rows)
     parts = [set(fours[rows]) for rows, _ in crossed._parts]
     assert len(set.union(*parts)) == sum(map(len, parts)) == ROWS // 4
 
@@ -92,7 +91,7 @@ def test_temperature_and_sets_are_chosen_for_classes(classes):
 
 def test_no_row_is_scored_by_a_recalibration_that_has_seen_it(numbers):
     model, prediction, y = numbers
-    found = CrossFitted(VarianceScaling(), model.likelihood, prediction, y)
+    found = CrossFitted(VarianceScaling(), HeldOut(model.likelihood, prediction, y))
     order = np.random.default_rng(0).permutation(ROWS)
     rows, others = order[: ROWS // 5], order[ROWS // 5 :]
     fitted = VarianceScaling().fitted(

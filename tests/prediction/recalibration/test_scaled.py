@@ -13,8 +13,8 @@ from tfbbb.prediction.recalibration import (
     ConformalSets,
     VarianceScaling,
 )
+from tfbbb.prediction.recalibration.factors import scaled
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.recalibration.scaled import scaled
 
 
 @pytest.mark.parametrize("by", [None, 0])

@@ -15,7 +15,7 @@ from tfbbb.prediction.recalibration.conformal import LEAST_ROWS_OF_GROUP, Confor
 from tfbbb.prediction.recalibration.cross_fitted import (
     FOLDS,
     CrossFitted,
-    fit,
+    HeldOut,
 )
 from tfbbb.prediction.recalibration.fitting import conformal, suitable
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
@@ -107,12 +107,14 @@ def choose(
         weights: The weight of each row, [rows], positive; None for 1.
     """
     targets = np.asarray(likelihood.check_targets(targets))
+    weights = np.ones(len(targets)) if weights is None else weights
     whole = trial = _Trial(
-        likelihood, prediction, targets, by, labels, together, weights
+        HeldOut(likelihood, prediction, targets, by, labels, together, weights)
     )
     if method == "auto" and len(targets) > _MOST_TRIED:
-        trial = whole.part(_MOST_TRIED)
-    plain = trial.score("none", trial.prediction)
+        order = np.random.default_rng(0).permutation(len(targets))
+        trial = _Trial(whole.rows.take(np.sort(order[:_MOST_TRIED])))
+    plain = trial.score("none", trial.rows.prediction)
     if method == "auto":
         chosen, reason = _choose(trial, plain)
     else:
@@ -125,7 +127,7 @@ def choose(
         "chosen": "none" if fitted is None else describe(fitted),
         "reason": reason,
         "num_rows": len(targets),
-        "num_rows_tried": len(trial.targets),
+        "num_rows_tried": len(trial.rows.targets),
         "folds": FOLDS,
         "tried": trial.tried,
     }
@@ -149,42 +151,13 @@ Fitted = tuple[Recalibration, CrossFitted]
 class _Trial:
     """Fits recalibrations to rows, and scores them on other rows."""
 
-    def __init__(
-        self,
-        likelihood: Likelihood,
-        prediction: Predictive,
-        targets: np.ndarray,
-        by: str | int | None,
-        labels: np.ndarray | None,
-        together: np.ndarray | None,
-        weights: np.ndarray | None,
-    ):
-        self.likelihood = likelihood
-        self.prediction = prediction
-        self.targets = targets
-        self.by, self.labels, self.together = by, labels, together
-        self.weights = np.ones(len(targets)) if weights is None else weights
+    def __init__(self, rows: HeldOut):
+        assert rows.weights is not None
+        self.rows, self.weights = rows, rows.weights
+        self.is_classes = rows.likelihood.task == "classification"
+        # Number of rows of equal weight that count as much.
+        self.num_rows = effective_rows(self.weights)
         self.tried: list[Config] = []
-
-    def part(self, num_rows: int) -> "_Trial":
-        """Returns a trial with some of the rows, drawn at random."""
-        order = np.random.default_rng(0).permutation(len(self.targets))
-        rows = np.sort(order[:num_rows])
-        labels, together = (
-            None if of_rows is None else of_rows[rows]
-            for of_rows in (self.labels, self.together)
-        )
-        part = (self.prediction.take(rows), self.targets[rows], self.by)
-        return _Trial(self.likelihood, *part, labels, together, self.weights[rows])
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows of equal weight that count as much."""
-        return effective_rows(self.weights)
-
-    @property
-    def is_classes(self) -> bool:
-        return self.likelihood.task == "classification"
 
     def fit(self, method: Recalibration) -> Fitted | str:
         """Returns the fitted recalibration with its prediction of other rows.
@@ -199,17 +172,15 @@ class _Trial:
                 f"{describe(method)} needs {least} held-out rows for its fit and its "
                 f"scores, and there are {self.num_rows}."
             )
-        rows = (self.likelihood, self.prediction, self.targets)
         try:
-            fitted = fit(method, *rows, self.by, self.labels, self.weights)
-            groups = self.by, self.labels, self.together
-            return fitted, CrossFitted(fitted, *rows, *groups, self.weights)
+            fitted = self.rows.fit(method)
+            return fitted, CrossFitted(fitted, self.rows)
         except ValueError as error:
             return f"{describe(method)} cannot be fitted: {error}."
 
     def score(self, name: str, prediction: Predictive | CrossFitted) -> Config:
         """Returns the scores of a prediction, each row's where they are compared."""
-        log_probs = prediction.log_prob(self.targets)
+        log_probs = prediction.log_prob(self.rows.targets)
         covered = self._covered(prediction, _LEVELS)
         coverage = [self._mean(inside) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
@@ -230,17 +201,18 @@ class _Trial:
         """Returns the mean squared error, never 0; 1 for classes."""
         if self.is_classes:
             return 1.0
-        errors = np.asarray(prediction.mean) - self.targets
+        errors = np.asarray(prediction.mean) - self.rows.targets
         return self._mean(np.square(errors)) or 1e-300
 
     def groups(self, prediction: Predictive | CrossFitted) -> list[Config]:
         """Returns the number of rows and the coverage of each group."""
-        assert self.labels is not None
+        labels = self.rows.labels
+        assert labels is not None
         (covered,) = self._covered(prediction, [0.9])
         found = []
-        for value in dict.fromkeys(self.labels.tolist()):
+        for value in dict.fromkeys(labels.tolist()):
             missing = isinstance(value, float) and math.isnan(value)
-            rows = np.isnan(self.labels) if missing else self.labels == value
+            rows = np.isnan(labels) if missing else labels == value
             number = effective_rows(self.weights[rows])
             found.append(
                 {
@@ -257,9 +229,9 @@ class _Trial:
     ) -> list[np.ndarray]:
         """Returns whether intervals or sets of each level contain the targets."""
         if not self.is_classes:
-            held = np.asarray(in_intervals(prediction, self.targets, levels))
+            held = np.asarray(in_intervals(prediction, self.rows.targets, levels))
             return list(np.moveaxis(held, 1, 0))
-        places = self.targets[..., np.newaxis]
+        places = self.rows.targets[..., np.newaxis]
         return [
             np.take_along_axis(prediction.prediction_set(level), places, axis=-1)
             for level in levels
@@ -272,7 +244,7 @@ class _Trial:
         """
         if self.is_classes:
             return 1.0
-        targets = self.targets[:, np.newaxis]
+        targets = self.rows.targets[:, np.newaxis]
         lower, upper = prediction.interval(_LEVELS)
         tails = 0.5 * (1.0 - np.array(_LEVELS))
         # [Q] against [rows, Q, ..., k].
@@ -290,9 +262,9 @@ class _Trial:
 def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
     best, scores, of_density = _choose_density(trial, plain)
     density = IDENTITY if best is None else best[0]
-    if isinstance(density, IsotonicPIT) and trial.labels is None:
+    if isinstance(density, IsotonicPIT) and trial.rows.labels is None:
         return best, of_density
-    top = trial.fit(conformal(trial.likelihood, density))
+    top = trial.fit(conformal(trial.rows.likelihood, density))
     if isinstance(top, str):
         return best, of_density if top == of_density else f"{of_density} {top}"
     helps, of_conformal = _judge_conformal(trial, top, scores)
@@ -304,7 +276,7 @@ def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
 
 def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config, str]:
     """Returns a recalibration of the density or None, its scores, and the reason."""
-    method = suitable(trial.likelihood)
+    method = suitable(trial.rows.likelihood)
     if method is None:
         return None, plain, "No recalibration of the density suits the likelihood."
     found = trial.fit(method)
@@ -318,7 +290,9 @@ def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config
     certain = isinstance(method, IsotonicPIT)
     if gain > (error if certain else 0.0):
         # Means by `IsotonicPIT` take dozens of quantiles: only those that matter.
-        ratio = trial.squared_error(found[1]) / trial.squared_error(trial.prediction)
+        ratio = trial.squared_error(found[1]) / trial.squared_error(
+            trial.rows.prediction
+        )
         if ratio > _WORST_ERROR:
             reason = f"With {describe(found[0])} the squared error is {ratio:.3g} times"
             return None, plain, f"{reason} that without it."
@@ -342,7 +316,7 @@ def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, 
         f"{of_top['coverage_error']:.3f} on average, without them by "
         f"{scores['coverage_error']:.3f}"
     )
-    if trial.labels is not None:
+    if trial.rows.labels is not None:
         return True, f"{kind} hold in each group; {errors}."
     if not scores["misses_a_level"]:
         return False, (
@@ -359,8 +333,8 @@ def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, 
 
 
 def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:
-    if trial.labels is not None and not isinstance(method, Conformal):
-        method = conformal(trial.likelihood, method)
+    if trial.rows.labels is not None and not isinstance(method, Conformal):
+        method = conformal(trial.rows.likelihood, method)
     found = trial.fit(method)
     if isinstance(found, str):
         return None, found

@@ -1,4 +1,4 @@
-"""The base class of conformal recalibrations."""
+"""Conformal prediction intervals and sets."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -10,11 +10,16 @@ import tensorflow as tf
 from tfbbb.base.row_weights import weighted_scores
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.inputs import input_tensors
-from tfbbb.prediction.recalibration.applied import apply
-from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.recalibration.recalibration import (
+    IDENTITY,
+    Recalibration,
+    apply,
+)
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import conformal_scores
 
 Scores = Sequence[Sequence[float]]
 # With 20 rows, intervals and sets up to the level 0.95 come from the group itself.
@@ -28,34 +33,19 @@ class Conformal(Recalibration):
 
     A score says how far a target lies from its prediction. The interval or set of a
     level contains the values whose score is at most the j-th smallest of the scores of
-    n held-out rows, `j = ceil((n + 1) * level)` (Vovk et al. 2005). If these rows and a
-    new row are exchangeable, it contains the target with at least the probability
-    `level`, and at most `level + 1 / (n + 1)` if no scores are equal, for any model and
-    any distribution of the data.
+    n held-out rows, `j = ceil((n + 1) * level)` (Vovk et al. 2005). With a `density`,
+    the prediction is recalibrated by it first, and the scores are those of the
+    recalibrated prediction. The guarantee then assumes a density that was fitted to
+    other rows; fitting both to the same n rows changes the coverage by some `1 / n`.
 
     With groups (Mondrian conformal prediction, Vovk et al. 2005), the scores of each
     group give the intervals or sets of its rows, so the guarantee holds within each
     group. Other groups, such as those with fewer than 20 held-out rows, get the
     intervals or sets of all rows.
 
-    Held-out rows with weights stand for new rows of another distribution: that of all
-    rows, if the weights undo how rows were chosen, or another one, if they are the
-    ratios of the densities of rows (weighted conformal prediction, Tibshirani et al.
-    2019). Then n is the effective number of rows,
-    `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
-
-    With a `density`, the prediction is recalibrated by it first: the density decides
-    about everything but the intervals or sets, and the scores are those of the
-    recalibrated prediction. The guarantee then assumes a density that was fitted to
-    other rows; fitting both to the same n rows changes the coverage by some `1 / n`.
-
-    Args:
-        scores: The scores of each target, [k, n], zero or positive.
-        density: The recalibration of the density; None to leave it.
-        by: The input that tells the groups apart: the name of a column, or the index
-            of a column of a matrix; None without groups.
-        groups: The value of this input in each group; None is a missing number.
-        group_scores: The scores of each group, [k, n] each.
+    Held-out rows with weights stand for new rows of another distribution (weighted
+    conformal prediction, Tibshirani et al. 2019). Then n is the effective number of
+    rows, `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
     """
 
     conformal = True
@@ -106,12 +96,10 @@ class Conformal(Recalibration):
 
     @property
     def acts_on_outputs(self) -> bool:  # type: ignore[override]
-        """Whether the density changes the outputs of the network."""
         return self._density.acts_on_outputs
 
     @property
     def least_rows(self) -> int:  # type: ignore[override]
-        """Smallest number of rows for a fit: that of the density."""
         return self._density.least_rows
 
     @property
@@ -145,13 +133,7 @@ class Conformal(Recalibration):
     ) -> Self:
         """Returns the recalibration with the scores of held-out rows, by groups.
 
-        Args:
-            likelihood: p(y | outputs).
-            prediction: The prediction of the held-out rows, not recalibrated.
-            targets: The targets of these rows.
-            weights: The weight of each row, [rows]; None for 1.
-            by: The input that tells the groups apart; None without groups.
-            labels: The values of this input, [rows].
+        `labels` are the values of the input `by` that tells the groups apart, [rows].
         """
         density = self._density
         if density != IDENTITY:
@@ -194,6 +176,159 @@ class Conformal(Recalibration):
         return group_numbers(self, _column(inputs, self.by))
 
 
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class ConformalIntervals(Conformal):
+    """Computes intervals with guaranteed coverage.
+
+    The score of a held-out row is the least s whose interval between two quantiles of
+    the model holds its target (Chernozhukov, Wuethrich and Zhu 2021): of a density
+
+        s_i = |Phi^-1(F_i(y_i))|
+
+    in standard deviations of a normal distribution, with the distribution function
+    F_i = P(Y_i <= y); of integers `max(Phi^-1(P(Y_i < y_i)), -Phi^-1(F_i(y_i)), 0)`.
+    The interval of a level lies between the quantiles
+
+        F^-1(Phi(-s_(j))) and F^-1(Phi(s_(j))),  j = ceil((n + 1) * level)
+
+    with the j-th smallest score, so no bound is a number that the model cannot give. Of
+    a normal prediction it is `mean -/+ s_(j) * stddev`. Beyond s = 4.75 the interval
+    there becomes longer about its centre, in proportion to s and within the support;
+    for j > n there is no finite interval. If the held-out
+    rows and a new row are exchangeable, the interval contains the target with at least
+    the probability `level`, and at most `level + 1 / (n + 1)` if no scores are equal,
+    as those of integers may be, for any model and any distribution of the data. This
+    probability is an average over all rows, not for each x, and holds for each target
+    separately.
+
+    Only `interval` changes, unless there is a `density`; quantiles, the density and
+    variances remain those of the model.
+
+    Rows that a part of an ensemble was trained on can serve as held-out rows if each is
+    predicted by members that never saw it (cross-conformal prediction, Vovk 2015).
+    Intervals about the prediction of all members then cover the level approximately,
+    because all members together predict a new row better than some of them.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> model.recalibration = tfbbb.recalibration.ConformalIntervals(
+    ...     [[0.3, 0.1, 2.0, 1.5]]
+    ... )
+    >>> prediction = model.predictive([[1.0, 2.0]])
+    >>> lower, upper = prediction.interval(0.6)
+    >>> (upper - prediction.mean) / prediction.stddev
+    array([[1.5]])
+
+    Args:
+        scores: The scores of each target, [k, n], zero or positive.
+        density: The recalibration of the density, such as `VarianceScaling`; None to
+            leave the density.
+        by: The input that tells groups apart: the name of a column, or the index of a
+            column of an input matrix; None without groups.
+        groups: The value of this input in each group with scores of its own; None
+            stands for a missing number.
+        group_scores: The scores of each group, [k, n] each.
+
+    Raises:
+        ValueError: A score is negative or not finite, the targets have different
+            numbers of scores, or a group has no scores.
+    """
+
+    central_intervals = False
+    scores_are_distances = True
+
+    def check(self, likelihood: Likelihood) -> None:
+        if likelihood.task != "regression":
+            raise ValueError(
+                "Classes have no intervals; use `'temperature'` or "
+                "`'conformal_sets'`. "
+                f"Received: likelihood={type(likelihood).__name__}"
+            )
+        if not likelihood.ordered:
+            raise ValueError(
+                "Conformal intervals lie between quantiles, so the likelihood must "
+                "have `cdf` and `quantile`, and the attribute `ordered=True`. "
+                f"Received: likelihood={type(likelihood).__name__}"
+            )
+        num_targets = getattr(likelihood, "num_targets", 1)
+        if self.num_rows and len(self.scores) != num_targets:
+            raise ValueError(
+                f"The model has {num_targets} targets, and each needs its own scores. "
+                f"Received: {self!r}"
+            )
+        super().check(likelihood)
+
+    def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
+        _check_one_place(targets, 2)
+        return conformal_scores(prediction, targets)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class ConformalSets(Conformal):
+    """Computes adaptive prediction sets (Romano, Sesia and Candes 2020).
+
+    The score of a held-out row is the probability of all classes that are more probable
+    than its class. The set of a level has the most probable classes until their
+    probabilities exceed the j-th smallest score:
+
+        {c: sum of p(c') over all more probable c' <= s_(j)},  j = ceil((n + 1) * level)
+
+    Sets are small where the model is certain, and large where it is not. If the
+    held-out rows and a new row are exchangeable, the set contains the class with at
+    least the probability `level`, on average over all rows.
+
+    The score is not randomised, so the same row always has the same set, and each set
+    has at least one class. Therefore the coverage exceeds the level where many scores
+    are equal, above all 0: a model whose most probable class is right more often than
+    `level` has sets of one class. Otherwise the coverage is at most
+    `level + 1 / (n + 1)`. For j > n the set has all classes.
+
+    Only prediction sets change, unless there is a `density`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> model.recalibration = tfbbb.recalibration.ConformalSets([[0.0, 0.3, 1.0]])
+    >>> model.predictive([[1.0, 2.0]]).prediction_set(0.75)
+    array([[ True,  True,  True]])
+
+    Args:
+        scores: The scores of the held-out rows, [1, n], from 0 to 1.
+        density: The recalibration of the probabilities: `Temperature`, or None.
+        by: As for `ConformalIntervals`, like `groups` and `group_scores`.
+        groups: See `by`.
+        group_scores: See `by`.
+
+    Raises:
+        ValueError: A score is negative or not finite, or a group has no scores.
+    """
+
+    def check(self, likelihood: Likelihood) -> None:
+        if likelihood.task != "classification":
+            raise ValueError(
+                "Prediction sets consist of classes; use `'conformal_intervals'` for "
+                f"numbers. Received: likelihood={type(likelihood).__name__}"
+            )
+        if self.num_rows and len(self.scores) != 1:
+            raise ValueError(
+                "A row has one class, and thus one score. "
+                f"Received: scores of {len(self.scores)} targets"
+            )
+        super().check(likelihood)
+
+    def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
+        _check_one_place(targets, 1)
+        before = more_probable(prediction.probabilities)
+        return np.take_along_axis(before, targets[:, np.newaxis], axis=1)
+
+
 def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Returns the scores, or as many of them as are kept, drawn at random."""
     if weights is not None:
@@ -204,12 +339,7 @@ def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 def group_numbers(recalibration: Conformal, labels: ArrayLike) -> tf.Tensor:
-    """Returns the index of each row's group, from 1, and 0 for no group, [rows].
-
-    Args:
-        recalibration: The recalibration with the groups.
-        labels: Values of the input that tells the groups apart, [rows].
-    """
+    """Returns the index of the group of each label, from 1, and 0 for none, [rows]."""
     column = tf.convert_to_tensor(labels)
     found = tf.zeros([tf.shape(column)[0]], tf.int32)
     for number, value in enumerate(recalibration.group_values, start=1):
@@ -279,7 +409,7 @@ def _sorted_scores(scores: Scores) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(x.tolist()) for x in values)
 
 
-def check_one_place(targets: np.ndarray, width: int) -> None:
+def _check_one_place(targets: np.ndarray, width: int) -> None:
     """Raises ValueError for rows of several places."""
     if targets.ndim != width:
         raise ValueError(

@@ -2,18 +2,56 @@
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.conformal import Conformal, group_numbers
-from tfbbb.prediction.recalibration.recalibration import Recalibration
+from tfbbb.prediction.recalibration.recalibration import Recalibration, apply
 from tfbbb.prediction.result import Predictive
 from tfbbb.tables.splitting import draw_folds
 
 FOLDS = 5
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out rows, their prediction by a model that did not see them, and targets.
+
+    Attributes:
+        likelihood: p(y | outputs).
+        prediction: The prediction of the rows, not recalibrated.
+        targets: The targets of the rows, from `likelihood.check_targets`.
+        by: The input that tells groups apart, for conformal methods.
+        labels: The values of this input, [rows].
+        together: The group of each row, [rows], of which folds have all rows or none;
+            None for a group per row.
+        weights: The weight of each row, [rows]; None for 1.
+    """
+
+    likelihood: Likelihood
+    prediction: Predictive
+    targets: np.ndarray
+    by: str | int | None = None
+    labels: np.ndarray | None = None
+    together: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> "HeldOut":
+        """Returns some of the rows, by their indices."""
+        names = ("targets", "labels", "together", "weights")
+        given = {name: getattr(self, name) for name in names}
+        taken = {k: None if x is None else x[rows] for k, x in given.items()}
+        return replace(self, prediction=self.prediction.take(rows), **taken)
+
+    def fit(self, method: Recalibration) -> Recalibration:
+        """Returns the recalibration fitted to the rows, by groups if conformal."""
+        rows = self.likelihood, self.prediction, self.targets, self.weights
+        if isinstance(method, Conformal):
+            return method.fitted(*rows, self.by, self.labels)
+        return method.fitted(*rows)
 
 
 class CrossFitted:
@@ -21,110 +59,66 @@ class CrossFitted:
 
     Scores of a recalibration on the rows that it was fitted to are too good. Here the
     rows are split at random into folds, and the recalibration of each fold is fitted to
-    the rows of the other folds. Functions of `tfbbb.metrics` score the result as a
-    `tfbbb.Predictive`.
-
-    Args:
-        method: The recalibration to fit.
-        likelihood: p(y | outputs).
-        prediction: The prediction of the rows, not recalibrated, by a model that did
-            not see them.
-        targets: The targets of the rows, from `likelihood.check_targets`.
-        by: The input that tells groups apart, for conformal methods.
-        labels: The values of this input, [rows].
-        together: The group of each row, [rows], of which folds have all rows or none;
-            None for a group per row.
-        weights: The weight of each row, [rows]; None for 1.
-        folds: Number of folds.
-        seed: Seed of the folds.
-
-    Raises:
-        ValueError: The recalibration cannot be fitted to the rows of some folds.
+    the rows of the other folds; it raises ValueError if it cannot be fitted to some.
+    Functions of `tfbbb.metrics` score the result as a `tfbbb.Predictive`, whose names
+    it has.
     """
 
-    def __init__(
-        self,
-        method: Recalibration,
-        likelihood: Likelihood,
-        prediction: Predictive,
-        targets: np.ndarray,
-        by: str | int | None = None,
-        labels: np.ndarray | None = None,
-        together: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-        folds: int = FOLDS,
-        seed: int = 0,
-    ):
-        generator = np.random.default_rng(seed)
-        order = generator.permutation(len(targets))
-        parts = np.array_split(order, folds)
-        if together is not None and len(np.unique(together)) >= folds:
-            fold = draw_folds(together, folds, generator=generator)
-            parts = [np.flatnonzero(fold == number) for number in range(folds)]
+    # Each row has all its targets.
+    mask = None
+
+    def __init__(self, method: Recalibration, rows: HeldOut):
+        generator = np.random.default_rng(0)
+        order = generator.permutation(len(rows.targets))
+        parts = np.array_split(order, FOLDS)
+        together = rows.together
+        if together is not None and len(np.unique(together)) >= FOLDS:
+            fold = draw_folds(together, FOLDS, generator=generator)
+            parts = [np.flatnonzero(fold == number) for number in range(FOLDS)]
         self._parts: list[tuple[np.ndarray, Predictive]] = []
         # Of the latest levels: quantiles are searched for, and scores share them.
         self._bounds: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
-        for rows in parts:
-            others = np.setdiff1d(order, rows)
-            fitted = fit(
-                method,
-                likelihood,
-                prediction.take(others),
-                targets[others],
-                by,
-                None if labels is None else labels[others],
-                None if weights is None else weights[others],
-            )
+        for places in parts:
+            left_out = rows.take(places)
+            fitted = rows.take(np.setdiff1d(order, places)).fit(method)
             groups = None
-            if labels is not None and isinstance(fitted, Conformal):
-                groups = group_numbers(fitted, labels[rows])
-            part = apply(fitted, likelihood, prediction.take(rows), groups)
-            self._parts.append((rows, part))
-
-    mask = None
-    """Each row has all its targets."""
+            if left_out.labels is not None and isinstance(fitted, Conformal):
+                groups = group_numbers(fitted, left_out.labels)
+            part = apply(fitted, rows.likelihood, left_out.prediction, groups)
+            self._parts.append((places, part))
 
     @property
     def discrete(self) -> bool:
-        """Whether the targets are integers."""
         return self._parts[0][1].discrete
 
     @property
     def central_intervals(self) -> bool:
-        """Whether `interval` lies between the quantiles of equal tails of its level."""
         return self._parts[0][1].central_intervals
 
     @property
     def mean(self) -> np.ndarray:
-        """E[y], [rows, k]."""
         return self._join(lambda part: part.mean)
 
     @property
     def stddev(self) -> np.ndarray:
-        """Standard deviation of y, [rows, k]."""
         return self._join(lambda part: part.stddev)
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Probabilities of the classes, [rows, C]; of numbers an AttributeError."""
         return self._join(lambda part: part.probabilities)
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
-        """Returns log p(y | x, data) of each row, [rows], in nats."""
-        return self._join_with(y, lambda part, targets: part.log_prob(targets))
+        return self._join(lambda part, targets: part.log_prob(targets), y)
 
     def cdf(self, y: ArrayLike) -> np.ndarray:
-        """Returns P(Y <= y | x, data), target by target, [rows, k]."""
-        return self._join_with(y, lambda part, values: part.cdf(values))
+        return self._join(lambda part, values: part.cdf(values), y)
 
     def quantile(self, p: float | Sequence[float]) -> np.ndarray:
-        """Returns quantiles, as `tfbbb.Predictive` does."""
         return self._join(lambda part: part.quantile(p))
 
     def interval(
         self, level: float | Sequence[float] = 0.9
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns lower and upper bounds, as `tfbbb.Predictive` does."""
         key = tuple(np.ravel(level)), np.ndim(level)
         if key not in self._bounds:
             bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
@@ -132,15 +126,12 @@ class CrossFitted:
         return self._bounds[key]
 
     def reach(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns the greatest scores of targets, as `tfbbb.Predictive` does."""
         return self._join(lambda part: part.reach(levels))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
-        """Returns which classes belong to a set, as `tfbbb.Predictive` does."""
         return self._join(lambda part: part.prediction_set(level))
 
     def take(self, rows: np.ndarray) -> "CrossFitted":
-        """Returns the predictions of some rows, in the order of their indices."""
         places = np.full(len(self), -1)
         places[rows] = np.arange(len(rows))
         taken = copy.copy(self)
@@ -155,32 +146,9 @@ class CrossFitted:
     def __len__(self) -> int:
         return sum(len(rows) for rows, _ in self._parts)
 
-    def _join(self, values: Callable[[Predictive], np.ndarray]) -> np.ndarray:
-        found = np.concatenate([np.asarray(values(part)) for _, part in self._parts])
-        return found[self._back]
-
-    def _join_with(
-        self, y: ArrayLike, values: Callable[[Predictive, np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        given = np.asarray(y)
-        found = [np.asarray(values(part, given[rows])) for rows, part in self._parts]
-        return np.concatenate(found)[self._back]
-
-    @property
-    def _back(self) -> np.ndarray:
-        return np.argsort(np.concatenate([rows for rows, _ in self._parts]))
-
-
-def fit(
-    method: Recalibration,
-    likelihood: Likelihood,
-    prediction: Predictive,
-    targets: np.ndarray,
-    by: str | int | None = None,
-    labels: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
-) -> Recalibration:
-    """Returns the fitted recalibration, by groups if it is conformal."""
-    if isinstance(method, Conformal):
-        return method.fitted(likelihood, prediction, targets, weights, by, labels)
-    return method.fitted(likelihood, prediction, targets, weights)
+    def _join(self, values: Callable[..., np.ndarray], *given: ArrayLike) -> np.ndarray:
+        """Joins what the parts return, given their rows of some arrays."""
+        arrays = [np.asarray(array) for array in given]
+        found = [values(part, *(x[rows] for x in arrays)) for rows, part in self._parts]
+        back = np.argsort(np.concatenate([rows for rows, _ in self._parts]))
+        return np.concatenate(list(map(np.asarray, found)))[back]

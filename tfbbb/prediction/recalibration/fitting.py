@@ -1,20 +1,44 @@
-"""Fits a recalibration to a model."""
+"""Recalibrations by string name, and their fit to a model."""
 
 import numpy as np
 
 from tfbbb.base.row_weights import effective_rows, one_weight
+from tfbbb.base.strategy import Registry
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.recalibration.conformal import Conformal, labels_of
-from tfbbb.prediction.recalibration.conformal_intervals import ConformalIntervals
-from tfbbb.prediction.recalibration.conformal_sets import ConformalSets
-from tfbbb.prediction.recalibration.cross_fitted import fit
+from tfbbb.prediction.recalibration.conformal import (
+    Conformal,
+    ConformalIntervals,
+    ConformalSets,
+    labels_of,
+)
+from tfbbb.prediction.recalibration.cross_fitted import HeldOut
+from tfbbb.prediction.recalibration.factors import (
+    Temperature,
+    VarianceScaling,
+    scaling,
+)
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.recalibration.registry import get
-from tfbbb.prediction.recalibration.scaled import scaling
+
+_registry = Registry(
+    Recalibration,
+    {
+        "conformal_intervals": ConformalIntervals,
+        "conformal_sets": ConformalSets,
+        "isotonic_pit": IsotonicPIT,
+        "temperature": Temperature,
+        "variance_scaling": VarianceScaling,
+    },
+)
+names, get, serialize, deserialize = (
+    _registry.names,
+    _registry.get,
+    _registry.serialize,
+    _registry.deserialize,
+)
 
 
 def recalibrate(
@@ -131,8 +155,9 @@ def recalibrate(
                 "mask. Recalibrate on rows without masked places. "
                 f"Received: {np.sum(~prediction.mask)} masked places"
             )
-        given = (model.likelihood, prediction, np.asarray(targets))
-        fitted = fit(chosen, *given, by, labels, weights)
+        targets = np.asarray(targets)
+        rows = HeldOut(model.likelihood, prediction, targets, by, labels, None, weights)
+        fitted = rows.fit(chosen)
     except BaseException:
         model.recalibration = before
         raise

@@ -14,8 +14,7 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.recalibration import Recalibration
-from tfbbb.prediction.recalibration.variance_scaling import VARIANCES
+from tfbbb.prediction.recalibration.recalibration import VARIANCES, Recalibration
 from tfbbb.prediction.result import Predictive
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.

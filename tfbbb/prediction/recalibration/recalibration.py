@@ -9,8 +9,13 @@ from tfbbb.base.strategy import Strategy
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.summary import summary, sums
+
+# Parts of the summary that are variances.
+VARIANCES = ("variance", "epistemic", "aleatoric", "between_members")
 
 
 class Recalibration(Strategy):
@@ -61,12 +66,8 @@ class Recalibration(Strategy):
     ) -> Self:
         """Returns the recalibration of this class that fits held-out rows best.
 
-        Args:
-            likelihood: p(y | outputs).
-            prediction: The prediction of the held-out rows, not recalibrated.
-            targets: The targets of these rows, from `likelihood.check_targets`.
-            weights: The weight of each row, [rows]; None for 1. A row of weight 2
-                counts as two rows.
+        The prediction is not recalibrated, and the targets are from
+        `likelihood.check_targets`. A row of weight 2 counts as two rows.
         """
         return self
 
@@ -75,12 +76,9 @@ class Recalibration(Strategy):
         return outputs
 
     def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
-        """Returns the summary of the recalibrated distribution.
+        """Returns the summary of the recalibrated distribution from the mixture's.
 
-        Args:
-            summary: The summary of the mixture, each entry [rows, ..., k].
-            quantiles: Returns the quantiles of all rows at levels [Q],
-                [rows, Q, ..., k].
+        Its entries are [rows, ..., k], and quantiles of levels [Q] [rows, Q, ..., k].
         """
         return summary
 
@@ -93,22 +91,14 @@ class Recalibration(Strategy):
 
         The score is how far the target is out in its distribution, in standard
         deviations of a normal one, or, of a class, the probability of the classes that
-        are more probable. For levels [...] the
-        result is [..., k]: infinite for a level that the held-out rows say nothing
-        about, and None if the recalibration is not conformal.
-
-        Args:
-            level: Probabilities of the intervals or sets, [...].
-            groups: The result of `groups`; the result is then [rows, ..., k].
+        are more probable. For levels [...] the result is [..., k], with groups
+        [rows, ..., k]: infinite for a level that the held-out rows say nothing about,
+        and None if the recalibration is not conformal.
         """
         return None
 
     def groups(self, inputs: Structure) -> tf.Tensor | None:
-        """Returns the index of each row's group, [rows]; None without groups.
-
-        Args:
-            inputs: Inputs of the network.
-        """
+        """Returns the index of each row's group, [rows]; None without groups."""
         return None
 
     def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
@@ -120,11 +110,8 @@ class Recalibration(Strategy):
     ) -> tuple[ArrayLike, tf.Tensor | None]:
         """Returns the values at which to evaluate the density, and its log factor.
 
-        The density of y is `p(values) exp(log_factor)`.
-
-        Returns:
-            `values` in the shape of the targets, and `log_factor`, [rows, ...] or [];
-            None for 0.
+        The density of y is `p(values) exp(log_factor)`, with a `log_factor` of
+        [rows, ...] or []; None for 0.
         """
         return targets, None
 
@@ -150,12 +137,41 @@ class Recalibration(Strategy):
     def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
-        Args:
-            mixture: The mixture to draw from.
-            components: Index of the component of each draw, [rows, n].
-            noise: Standard normal noise, [rows, n, ..., `noise_size`].
+        `components` are the components of the draws, [rows, n], and `noise` is standard
+        normal, [rows, n, ..., `noise_size`].
         """
         return mixture.sample(components, noise)
 
 
 IDENTITY = Recalibration()
+
+
+def apply(
+    recalibration: Recalibration,
+    likelihood: Likelihood,
+    prediction: Predictive,
+    groups: Tensor = None,
+) -> Predictive:
+    """Returns the prediction of the same rows, recalibrated.
+
+    `groups` are the index of each row's group, [rows]; None without groups.
+    """
+    answers = live_answers(likelihood, recalibration)
+    density = recalibration.density
+    if not density.acts_on_outputs:
+        return prediction.answered_by(answers, groups)
+
+    def outputs(given: Tensor) -> tf.Tensor:
+        return density.outputs(likelihood, given)
+
+    def summarize(given: Tensor) -> dict[str, tf.Tensor]:
+        # Which member a draw belongs to is not known here, and only the parts of the
+        # variance and the standard error of the mean depend on it. In an average of
+        # models, whose draws come member by member, everything does.
+        weights = likelihood.member_weights
+        members = 1 if weights is None else len(weights)
+        return summary(sums(likelihood, outputs(given), members), weights=weights)
+
+    return prediction.answered_by(
+        answers, groups, outputs=outputs, summary=prediction.of_outputs(summarize)
+    )

@@ -1,0 +1,376 @@
+"""Recalibration by one factor, of logits or of distances from the mean."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+from scipy.optimize import minimize_scalar
+
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.row_weights import effective_rows
+from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.prediction.answers import Quantiles, Summary
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.recalibration.conformal import Conformal
+from tfbbb.prediction.recalibration.recalibration import (
+    IDENTITY,
+    VARIANCES,
+    Recalibration,
+)
+from tfbbb.prediction.result import Predictive
+
+# A density below it is taken for it: its logarithm stays finite.
+_LEAST_DENSITY = 1e-300
+_LIMIT = 128.0
+# Two points per octave: a likelihood does not have two minima this close together.
+_NUM_FACTORS = 29
+# Relative tolerance of the factor: a thousandth of its standard error for 10^5 rows.
+_TOLERANCE = 1e-6
+# The standard error of a factor of so many rows is 1 %, and 7 %.
+_MOST_ROWS, _ROUGH_ROWS = 5000, 100
+# Of a search near a start, whose result must not lie at an end.
+_NEAR, _INSIDE, _COARSE = math.sqrt(2.0), 0.75, 1e-4
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class Temperature(Recalibration):
+    """Divides the logits under every draw by one number (Guo et al. 2017).
+
+        p(y = c | x, data) = E_w[softmax(f(x, w) / T)_c]
+
+    T > 1 makes predictions less confident, T < 1 more confident; the most probable
+    class under each draw does not change. The probabilities of the mixture, its
+    entropy, mutual information, log probabilities and drawn labels change accordingly.
+    For ordered classes both cutpoints and location are divided by T.
+
+    T minimises the negative log likelihood of the mixture on the n held-out rows. If
+    it falls for ever, as when all of them are predicted right, T minimises it plus
+    `(log T)^2 / (2 n)`, the prior log T ~ N(0, 1).
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> x = np.random.normal(size=(50, 2))
+    >>> before = model.predictive(x).entropy
+    >>> model.recalibration = tfbbb.recalibration.Temperature(2.0)
+    >>> bool((model.predictive(x).entropy > before).all())
+    True
+
+    Args:
+        temperature: T, positive.
+
+    Raises:
+        ValueError: `temperature` is not positive and finite.
+    """
+
+    least_rows = 20
+    acts_on_outputs = True
+
+    def __init__(self, temperature: float = 1.0):
+        self.temperature = float(positive_number("temperature", temperature))
+
+    def get_config(self) -> Config:
+        return {"temperature": self.temperature}
+
+    def check(self, likelihood: Likelihood) -> None:
+        if not isinstance(likelihood, Classification):
+            raise ValueError(
+                "A temperature divides logits, which only classes have: use "
+                "`'variance_scaling'`, `'isotonic_pit'` or `'conformal_intervals'` "
+                f"for numbers. Received: likelihood={type(likelihood).__name__}"
+            )
+
+    def fitted(
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> "Temperature":
+        drawn = _draw_rows(prediction, targets, weights)
+        loss, rough = (_loss_of_temperature(likelihood, *rows) for rows in drawn)
+        # The temperature of similar rows, if this recalibration is fitted to some.
+        known = None if self.temperature == 1.0 else self.temperature
+        num_rows = effective_rows(drawn[0][-1])
+        return Temperature(_best_factor("temperature", loss, known, num_rows, rough))
+
+    def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
+        assert isinstance(likelihood, Classification)
+        return likelihood.tempered(outputs, self.temperature)
+
+
+def _loss_of_temperature(
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: np.ndarray,
+    weights: np.ndarray,
+) -> Callable[[float], float]:
+    """Returns from a temperature to the weighted mean of minus log p(y)."""
+
+    def loss(temperature: float) -> float:
+        tempered = Temperature(temperature)
+
+        def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
+            outputs = tempered.outputs(likelihood, outputs)
+            return Mixture(likelihood, outputs).log_prob(targets)
+
+        found = prediction.of_outputs(log_prob, targets)
+        return -float(
+            np.average(found.reshape(len(found), -1).mean(1), weights=weights)
+        )
+
+    return loss
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class VarianceScaling(Recalibration):
+    """Scales each target about its predictive mean (Levi et al. 2019).
+
+        y' = mean + factor * (y - mean)
+
+    for the y that the model predicts. The mean and its standard error do not change.
+    The variance and both its parts are multiplied by `factor^2`; the distances of
+    quantiles, intervals and draws from the mean are multiplied by `factor`. The density
+    at y' is the density of y at `mean + (y' - mean) / factor`, divided by the factors
+    of all targets.
+
+    Each factor maximises the likelihood of the scaled mixture of its target on the
+    held-out rows (for a Gaussian: Laves et al. 2020). With n rows and an approximately
+    Gaussian model, the standard error of the factor is `factor / sqrt(2 n)`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> before = model.predictive([[1.0, 2.0]]).stddev
+    >>> model.recalibration = tfbbb.recalibration.VarianceScaling([2.0])
+    >>> model.predictive([[1.0, 2.0]]).stddev / before
+    array([[2.]])
+
+    Args:
+        factors: The factor of each target, [k], or one number for all; positive.
+
+    Raises:
+        ValueError: A factor is not positive and finite.
+    """
+
+    least_rows = 20
+
+    def __init__(self, factors: float | Sequence[float] = 1.0):
+        given = factors if isinstance(factors, list | tuple) else [factors]
+        self.factors = tuple(float(positive_number("factors", x)) for x in given)
+
+    def get_config(self) -> Config:
+        return {"factors": list(self.factors)}
+
+    def check(self, likelihood: Likelihood) -> None:
+        if not likelihood.unbounded:
+            raise ValueError(
+                "Scaling about the mean moves bounded targets beyond their bounds, so "
+                "it suits real numbers only; use `'temperature'` for classes and "
+                "`'isotonic_pit'` or `'conformal_intervals'` for bounded targets. "
+                f"Received: likelihood={type(likelihood).__name__}"
+            )
+        num_targets = getattr(likelihood, "num_targets", 1)
+        if len(self.factors) not in (1, num_targets):
+            raise ValueError(
+                f"The model has {num_targets} targets, and each needs one factor. "
+                f"Received: factors={list(self.factors)}"
+            )
+
+    def fitted(
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> "VarianceScaling":
+        drawn = _draw_rows(prediction, targets, weights)
+        loss, rough = (_losses_of_factor(likelihood, *rows) for rows in drawn)
+
+        def best(target: int) -> float:
+            # The factors of similar rows, if this recalibration is fitted to some.
+            known = self.factors[target if len(self.factors) > 1 else 0]
+            return _best_factor(
+                "factor",
+                lambda x: float(loss(x)[target]),
+                None if known == 1.0 else known,
+                rough=lambda x: float(rough(x)[target]),
+            )
+
+        return VarianceScaling([best(target) for target in range(targets.shape[-1])])
+
+    def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
+        squares = np.square(self.factors)
+        return {
+            name: squares * values if name in VARIANCES else values
+            for name, values in summary.items()
+        }
+
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
+        return self._scaled(mixture.quantiles(levels), mixture.mean[:, tf.newaxis])
+
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
+        return mixture.cdf(self._unscaled(values, mixture.mean))
+
+    def change_of_variables(
+        self, mixture: Mixture, targets: ArrayLike
+    ) -> tuple[ArrayLike, tf.Tensor]:
+        """Returns the targets before scaling, and minus the log of the factors."""
+        values = self._unscaled(targets, mixture.mean)
+        log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
+        return values, tf.constant(-log_factors.sum(), tf.float64)
+
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
+        drawn = tf.cast(mixture.sample(components, noise), tf.float64)
+        return self._scaled(drawn, mixture.mean[:, tf.newaxis])
+
+    def _scaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
+        return mean + tf.constant(self.factors, tf.float64) * (values - mean)
+
+    def _unscaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
+        distance = tf.cast(values, tf.float64) - mean
+        return mean + distance / tf.constant(self.factors, tf.float64)
+
+
+def _losses_of_factor(
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: np.ndarray,
+    weights: np.ndarray,
+) -> Callable[[float], np.ndarray]:
+    """Returns from a factor to the weighted mean of minus log p(y'), by target, [k]."""
+    mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
+
+    def losses(factor: float) -> np.ndarray:
+        values = mean + (targets - mean) / factor
+
+        def log_densities(outputs: tf.Tensor, values: np.ndarray) -> tf.Tensor:
+            density = Mixture(likelihood, outputs).prob(values)
+            return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
+
+        found = prediction.of_outputs(log_densities, values) - np.log(factor)
+        by_row = found.reshape(len(targets), -1, targets.shape[-1]).mean(axis=1)
+        return -np.average(by_row, axis=0, weights=weights)
+
+    return losses
+
+
+def scaling(
+    likelihood: Likelihood,
+) -> type[Temperature] | type[VarianceScaling] | None:
+    """Returns the kind of recalibration by one factor; None if none suits."""
+    if isinstance(likelihood, Classification):
+        return Temperature
+    return VarianceScaling if likelihood.unbounded else None
+
+
+def scaled(
+    recalibration: Recalibration,
+    likelihood: Likelihood,
+    factor: float,
+    factor_of_intervals: float,
+) -> Recalibration:
+    """Returns a recalibration whose factor is `factor` times as large."""
+    kind = scaling(likelihood)
+    if kind is None:
+        return recalibration
+    if isinstance(recalibration, Conformal):
+        density = scaled(recalibration.density, likelihood, factor, factor)
+        return recalibration.with_density(density, factor_of_intervals / factor)
+    if factor == 1.0:
+        return recalibration
+    if isinstance(recalibration, VarianceScaling):
+        return VarianceScaling([factor * x for x in recalibration.factors])
+    if isinstance(recalibration, Temperature):
+        return Temperature(factor * recalibration.temperature)
+    return kind(factor) if recalibration == IDENTITY else recalibration
+
+
+def _best_factor(
+    name: str,
+    loss: Callable[[float], float],
+    start: float | None = None,
+    num_rows: int | None = None,
+    rough: Callable[[float], float] | None = None,
+) -> float:
+    """Returns the factor between 1/128 and 128 with the smallest loss.
+
+    Refines the best factor of a grid by Brent's method on the factor's logarithm. The
+    search on the grid begins where a rough loss, if there is one, is smallest.
+    """
+    if start is not None:
+        near = _best_between(loss, start / _NEAR, start * _NEAR)
+        if _INSIDE < near / start < 1.0 / _INSIDE:
+            return near
+    grid = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), _NUM_FACTORS)
+    roughly = rough or loss
+    best = int(np.argmin([roughly(math.exp(point)) for point in grid]))
+    if rough is not None:
+        best = _descent(lambda place: loss(math.exp(grid[place])), best)
+    if best in (0, _NUM_FACTORS - 1) and num_rows is not None:
+        weight = 0.5 / num_rows
+        return _best_factor(name, lambda x: loss(x) + weight * math.log(x) ** 2)
+    if best in (0, _NUM_FACTORS - 1):
+        raise ValueError(
+            f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
+            "targets equal their predictions, or lie far from them. Pass more rows, "
+            "and check that the targets belong to the rows. "
+            f"Received: a likelihood that still rises at {math.exp(grid[best]):g}"
+        )
+    return _best_between(
+        loss, math.exp(grid[best - 1]), math.exp(grid[best + 1]), _TOLERANCE
+    )
+
+
+def _draw_rows(
+    prediction: Predictive, targets: np.ndarray, weights: np.ndarray | None
+) -> list[tuple[Predictive, np.ndarray, np.ndarray]]:
+    """Draws as many rows as give a factor, and of these as many as give it roughly."""
+    drawn = []
+    if weights is None:
+        weights = np.ones(len(targets))
+    for most in (_MOST_ROWS, _ROUGH_ROWS):
+        if len(targets) > most:
+            order = np.random.default_rng(0).permutation(len(targets))
+            rows = np.sort(order[:most])
+            prediction = prediction.take(rows)
+            targets, weights = targets[rows], weights[rows]
+        drawn.append((prediction, targets, weights))
+    return drawn
+
+
+def _descent(loss: Callable[[int], float], place: int) -> int:
+    """Returns the place on the grid from which on both neighbours are no better."""
+    loss = functools.cache(loss)
+    while True:
+        near = range(max(place - 1, 0), min(place + 2, _NUM_FACTORS))
+        best = min(near, key=lambda at: (loss(at), at != place))
+        if best == place:
+            return place
+        place = best
+
+
+def _best_between(
+    loss: Callable[[float], float],
+    low: float,
+    high: float,
+    tolerance: float = _COARSE,
+) -> float:
+    found = minimize_scalar(
+        lambda point: loss(math.exp(point)),
+        bounds=(math.log(low), math.log(high)),
+        method="bounded",
+        options={"xatol": tolerance},
+    )
+    return math.exp(found.x)

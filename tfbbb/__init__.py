@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tfbbb.model.diagnosis import diagnose
     from tfbbb.model.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive, predictive_tensors
-    from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+    from tfbbb.prediction.extrapolation import Extrapolation
+    from tfbbb.prediction.familiarity import Familiarity
     from tfbbb.prediction.recalibration import recalibrate
     from tfbbb.training.tuning import tune
 
@@ -54,7 +55,7 @@ MODULES = {
 }
 _HOMES = {
     "BayesianModel": "tfbbb.model.bayesian_model",
-    "Extrapolation": "tfbbb.prediction.familiarity",
+    "Extrapolation": "tfbbb.prediction.extrapolation",
     "Familiarity": "tfbbb.prediction.familiarity",
     "ModelAverage": "tfbbb.model.model_average",
     "average": "tfbbb.model.model_average",

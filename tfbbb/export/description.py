@@ -97,5 +97,4 @@ def describe_familiarity(familiarity: Familiarity | None) -> FamiliarityInfo | N
     """Describes what the familiarity of a row compares."""
     if familiarity is None:
         return None
-    columns = familiarity.columns if familiarity.layer is None else ()
-    return FamiliarityInfo(familiarity.num_rows, columns)
+    return FamiliarityInfo(familiarity.num_rows, familiarity.columns)

@@ -44,7 +44,7 @@ def trace_functions(
     density = recalibration.density
     specs = tensor_specs(model, features)
     pack = packing(model, features)
-    rows = ComparedRows.of(model, pack)
+    rows = ComparedRows(model, pack)
     programs, moments = _programs(model, density, method, num_samples, rows.num_beyond)
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]

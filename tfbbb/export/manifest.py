@@ -148,8 +148,7 @@ class FamiliarityInfo:
 
     Args:
         num_rows: How many rows represent the training rows.
-        columns: The names of the compared columns; `None` for all elements of a matrix,
-            and none for the outputs of a layer.
+        columns: The names of the compared columns; `None` for all elements of a matrix.
     """
 
     num_rows: int

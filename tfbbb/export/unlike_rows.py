@@ -14,20 +14,13 @@ from tfbbb.tables.values import MISSING_DATE
 # Of 100 rows like the training rows, one is described.
 _SHARE = 0.01
 _ROWS_AT_A_TIME = 64
-# How many rows must be expected to have two values for their absence to say something.
-_LEAST_EXPECTED = 3.0
-_SELDOM = 0.1
 _MOST_GAPS = 3
-OfInputs = Callable[[list[np.ndarray]], Mapping[str, Tensor]]
 
 
 def is_unlike(familiarity: np.ndarray, num_rows: int) -> np.ndarray:
     """Returns which rows are as unfamiliar as 1 of 100 rows like the training rows.
 
-    Args:
-        familiarity: The familiarity of rows, [n].
-        num_rows: Number m of rows that represent the training rows. No familiarity is
-            below 1 / (m + 1), so that the share is at least that.
+    No familiarity beside m training rows is below 1 / (m + 1).
     """
     return familiarity <= max(_SHARE, 1.001 / (num_rows + 1))
 
@@ -36,19 +29,13 @@ def describe_unlike_rows(
     inputs: Sequence[np.ndarray],
     unlike: np.ndarray,
     manifest: Manifest,
-    differences: OfInputs,
+    differences: Callable[[list[np.ndarray]], Mapping[str, Tensor]],
 ) -> list[list[str]]:
     """Returns sentences about unlike rows; other rows have none.
 
     They name values in gaps between training values, and pairs of values that training
     rows do not have together. Values beyond the training values, and unseen categories,
-    have warnings of their own.
-
-    Args:
-        inputs: The tensors of the model, whose leading dimension is that of rows.
-        unlike: Which rows are unlike the training rows, [n].
-        manifest: The manifest of the model.
-        differences: `Familiarity.differences` of some rows.
+    have warnings of their own. `differences` is `Familiarity.differences` of some rows.
     """
     sentences: list[list[str]] = [[] for _ in unlike]
     places = np.flatnonzero(unlike)
@@ -68,7 +55,7 @@ def describe_unlike_rows(
 def _compared_columns(
     inputs: Sequence[np.ndarray], manifest: Manifest
 ) -> list[tuple[Feature, np.ndarray]]:
-    """Returns the compared features and their values; none if a layer is compared."""
+    """Returns the compared features and their values."""
     assert manifest.familiarity is not None
     names = manifest.familiarity.columns
     columns: Sequence[np.ndarray] = inputs
@@ -85,26 +72,22 @@ def _describe(
     values: Sequence[tuple[Feature, Any]], found: Mapping[str, np.ndarray]
 ) -> list[str]:
     """Returns the sentences about one row."""
-    if not values:
-        return ["Few or no training rows are like this row."]
     sentences, apart = [], np.flatnonzero(found["is_apart"])
     for place in apart[:_MOST_GAPS]:
         feature, value = values[place]
         low, high = found["below"][place], found["above"][place]
         sentences += _describe_number(feature, value, low, high)
-    first, second = found["pair"]
-    if len(apart) or min(first, second) < 0:
+    if len(apart):
         return sentences
-    if first == second:
+    first, second = found["pair"]
+    if first == second >= 0:
         return _describe_category(*values[first])
-    if found["expected"] >= _LEAST_EXPECTED and (
-        found["together"] <= _SELDOM * found["expected"]
-    ):
+    if first >= 0:
         return [_describe_pair(values[first], values[second])]
-    feature = values[first][0]
-    nearest = ""
-    if feature.kind != "categorical" and np.isfinite(found["nearest"][first]):
-        nearest = f", where it has {_show(feature, found['nearest'][first])}"
+    (feature, _), nearest = values[found["farthest"]], ""
+    value = found["nearest"][found["farthest"]]
+    if feature.kind != "categorical" and np.isfinite(value):
+        nearest = f", where it has {_show(feature, value)}"
     return [
         "Few or no training rows are near these values together; the nearest one "
         f"differs most in column {feature.name!r}{nearest}."

@@ -32,7 +32,8 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.predictive_model import PredictiveModel
 from tfbbb.model.stacking import stacking_weights
 from tfbbb.prediction.draw_weights import average_over_draws
-from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+from tfbbb.prediction.extrapolation import Extrapolation
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 # Models with less weight than rounding in double precision are left out.
@@ -288,13 +289,10 @@ def _give_names(models: list[BayesianModel]) -> None:
 
 
 def _compare_rows_as_all(mixture: ModelAverage) -> None:
-    """Gives an average the familiarity and extrapolation of all its models, or warns.
-
-    The layers whose outputs a familiarity may compare are not layers of the average.
-    """
+    """Gives an average the familiarity and extrapolation of all models, or warns."""
     models = mixture.models
     rows, widening = models[0].familiarity, models[0].extrapolation
-    if rows and rows.layer is None and _all_equal([m.familiarity for m in models]):
+    if rows and _all_equal([model.familiarity for model in models]):
         mixture.familiarity = rows
         if _all_equal([model.extrapolation for model in models]):
             mixture.extrapolation = widening
@@ -302,8 +300,8 @@ def _compare_rows_as_all(mixture: ModelAverage) -> None:
         found = [(model.name, getattr(model, name)) for model in models]
         if getattr(mixture, name) is None and any(value for _, value in found):
             warnings.warn(
-                f"The average has no {name}: it keeps one of inputs that all models "
-                f"have. Set `{name}` of the average. Received: "
+                f"The average has no {name}: it keeps one that all models have. "
+                f" Set `{name}` of the average. Received: "
                 + ", ".join(f"{value!r} of {model!r}" for model, value in found),
                 stacklevel=3,
             )

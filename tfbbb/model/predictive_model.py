@@ -24,7 +24,8 @@ from tfbbb.layers.variational import not_rematerialized
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
-from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+from tfbbb.prediction.extrapolation import Extrapolation
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from tfbbb.bayes.likelihoods.likelihood import Likelihood
 from tfbbb.layers.variational import VariationalLayer
 
 if TYPE_CHECKING:
-    from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+    from tfbbb.prediction.extrapolation import Extrapolation
+    from tfbbb.prediction.familiarity import Familiarity
     from tfbbb.prediction.recalibration.recalibration import Recalibration
     from tfbbb.prediction.result import Predictive
 

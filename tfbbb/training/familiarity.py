@@ -8,12 +8,13 @@ from keras import tree
 
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.prediction.familiarity import Extrapolation, Familiarity
-from tfbbb.prediction.familiarity.familiarity import (
+from tfbbb.prediction.extrapolation import Extrapolation
+from tfbbb.prediction.familiarity import (
     LEAST_ROWS,
+    MOST_COLUMNS,
     MOST_REPRESENTATIVES,
+    Familiarity,
 )
-from tfbbb.prediction.row_encoding import MOST_COLUMNS
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import BatchSource
 from tfbbb.tables.values import MISSING_DATE
@@ -74,7 +75,7 @@ def changes_by_missing(
     width = len(familiarity.encoding.is_text)
     number = int(np.clip(_MOST_ROWS_CHANGED // width, LEAST_ROWS, _ROWS_OF_A_COLUMN))
     some = places[np.linspace(0, len(places) - 1, min(number, len(places)), dtype=int)]
-    encoded = familiarity.encode(_take(inputs, places), missing=True)
+    encoded = familiarity.encode(_take(inputs, places))
     missing = np.asarray(encoded)[:, -width:]
 
     given = _take(inputs, some)

@@ -21,7 +21,8 @@ from tfbbb.judging.evaluation.predicted_rows import LEVEL, tells_rows_apart
 from tfbbb.judging.types import Inputs
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+from tfbbb.prediction.extrapolation import Extrapolation
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
 from tfbbb.tables.memory_rows import MemoryRows

@@ -9,7 +9,7 @@ import tensorflow as tf
 from scipy import stats
 
 import tfbbb
-from tfbbb.prediction.familiarity import left_out_blocks
+from tfbbb.prediction import extrapolation as extrapolations
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, size=(300, 2)).astype(np.float32)
@@ -37,6 +37,17 @@ def widened(likelihood="student_t", units=1, members=1, y=Y, amplitude=1.5):
     amplitudes = np.full(locations.shape[1], amplitude)
     model.extrapolation = tfbbb.Extrapolation(model.familiarity, locations, amplitudes)
     return model, plain
+
+
+@pytest.fixture(scope="module")
+def both():
+    """A model with an extrapolation, and the same one without."""
+    return widened()
+
+
+@pytest.fixture
+def model(both):
+    return both[0]
 
 
 @pytest.mark.parametrize(
@@ -101,16 +112,15 @@ def test_a_location_on_a_logarithmic_scale_is_widened_beyond_its_bounds(
     assert found.mean.item() == pytest.approx(middle, rel=error)
 
 
-def test_rows_among_the_training_rows_keep_their_predictions():
-    model, plain = widened()
+def test_rows_among_the_training_rows_keep_their_predictions(both):
+    model, plain = both
     np.testing.assert_array_equal(model.extrapolation.stddev(AMONG), 0.0)
     low, high = model.predictive(AMONG).interval(0.9)
     expected = plain.predictive(AMONG).interval(0.9)
     np.testing.assert_allclose([low, high], expected, rtol=1e-5)
 
 
-def test_the_deviation_is_as_defined():
-    model, _ = widened(amplitude=0.5)
+def test_the_deviation_is_as_defined(model):
     familiarity = model.familiarity
     known, row = familiarity.representatives, familiarity.encode(BEYOND).numpy()
     distances = np.sqrt(np.square(known - row[:, np.newaxis]).sum(axis=2))
@@ -129,18 +139,14 @@ def test_the_deviation_is_as_defined():
     locations = model.likelihood.locations(Y)
     spread = locations[order[:, :20], 0].std(axis=1)
     expected = 0.5 * spread * np.sqrt(np.log(np.maximum(exceedance, 1.0)))
-    found = model.extrapolation.stddev(BEYOND).numpy()[:, 0]
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    found = tfbbb.Extrapolation(familiarity, locations, [0.5]).stddev(BEYOND)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-4)
+    # It is at most the deviation of all targets.
+    found = tfbbb.Extrapolation(familiarity, locations, [100.0]).stddev(BEYOND)
+    np.testing.assert_allclose(found, np.full((2, 1), np.std(locations)), rtol=1e-5)
 
 
-def test_the_deviation_is_at_most_that_of_all_targets():
-    model, _ = widened(amplitude=100.0)
-    found = model.extrapolation.stddev(BEYOND).numpy()
-    np.testing.assert_allclose(found, np.std(model.likelihood.locations(Y)), rtol=1e-5)
-
-
-def test_numbers_outside_their_range_add_the_variance_of_their_slopes():
-    model, _ = widened()
+def test_numbers_outside_their_range_add_the_variance_of_their_slopes(model):
     familiarity = model.familiarity
     locations = model.likelihood.locations(Y)
     slopes = np.float32([[0.7], [0.2]])
@@ -161,7 +167,9 @@ def test_slopes_are_of_what_the_important_columns_explain():
     rows = RNG.uniform(size=(400, 3)).astype(np.float32)
     targets = 10.0 * rows[:, :1] + RNG.normal(size=(400, 1))
     familiarity = tfbbb.Familiarity.fit(rows)
-    found = left_out_blocks.fit_blocks(familiarity, targets, 0)
+    likelihood = tfbbb.likelihoods.Normal()
+    likelihood.build((None, 1))
+    found = tfbbb.Extrapolation.fit(familiarity, likelihood, targets)
     # The forests' error is larger than the noise, of variance 1.
     explained = found.slopes[0, 0] ** 2
     assert 0.75 * 100.0 / 12.0 < explained < 1.1 * 100.0 / 12.0
@@ -201,22 +209,20 @@ def test_the_amplitude_has_the_greatest_likelihood():
         return np.sum(stats.t.logpdf(errors / widths, 6) - np.log(widths))
 
     best = grid[np.argmax([log_likelihood(a) for a in grid])]
-    found = left_out_blocks._best_amplitude(errors, scales, deviations)
+    found = extrapolations._best_amplitude(errors, scales, deviations)
     assert found == pytest.approx(best, rel=5e-3)
     # Errors like those of other rows need none.
     errors, ones = RNG.standard_t(6, size=2000), np.ones(2000)
-    assert left_out_blocks._best_amplitude(0.9 * errors, ones, ones) == 0.0
+    assert extrapolations._best_amplitude(0.9 * errors, ones, ones) == 0.0
 
 
-def test_fitted_intervals_cover_what_blocks_leave_out():
-    model, _ = widened()
+def test_fitted_intervals_cover_what_blocks_leave_out(model):
     fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, Y)
     assert fitted.trial["coverage_90_without"] < 0.5
     assert 0.75 < fitted.trial["coverage_90"] <= 1.0
 
 
-def test_noise_alone_needs_no_extrapolation():
-    model, _ = widened()
+def test_noise_alone_needs_no_extrapolation(model):
     noise = RNG.normal(size=(300, 1))
     fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, noise)
     assert fitted is None or fitted.stddev(BEYOND).numpy().max() < 0.5
@@ -298,25 +304,16 @@ def test_loaded_weights_replace_familiarity_and_extrapolation(tmp_path):
         assert repr(other.extrapolation) == repr(written.extrapolation)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        tfbbb.inference.Laplace("kron", "last_layer"),
-        tfbbb.inference.SGLD(num_chains=2, num_cycles=1, steps_per_cycle=10),
-    ],
-    ids=lambda method: type(method).__name__,
-)
-def test_inference_and_members_keep_familiarity_and_extrapolation(method):
+def test_inference_and_members_keep_familiarity_and_extrapolation():
     model, _ = widened("normal")
-    new = method.fit(model, X, Y, verbose=0)
+    new = tfbbb.inference.Laplace("kron", "last_layer").fit(model, X, Y, verbose=0)
     expected = model.extrapolation.stddev(BEYOND)
     for each in (new, *new.members):
         np.testing.assert_array_equal(each.familiarity(X), model.familiarity(X))
         np.testing.assert_array_equal(each.extrapolation.stddev(BEYOND), expected)
 
 
-def test_fits_need_a_target_for_each_of_60_rows():
-    model, _ = widened()
+def test_fits_need_a_target_for_each_of_60_rows(model):
     for targets, number in ((Y[:100], 100), (4.0, 1)):
         with pytest.raises(ValueError, match=f"{number} targets for 300 rows"):
             tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, targets)
@@ -324,8 +321,7 @@ def test_fits_need_a_target_for_each_of_60_rows():
     assert tfbbb.Extrapolation.fit(few, model.likelihood, Y[:59]) is None
 
 
-def test_a_familiarity_without_its_rows_is_refused():
-    model, _ = widened()
+def test_a_familiarity_without_its_rows_is_refused(model):
     copied = copy.deepcopy(model)
     with pytest.raises(ValueError, match=r"Fit it again to them, `Familiarity\.fit"):
         tfbbb.Extrapolation.fit(copied.familiarity, model.likelihood, Y)

@@ -3,18 +3,18 @@
 import base64
 import copy
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.optimize
 import tensorflow as tf
+from scipy import stats
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.compiled import fast_call, in_parts, traced
-from tfbbb.prediction.familiarity.beyond import compare_beyond, outside_ranges
-from tfbbb.prediction.familiarity.familiarity import Familiarity, by_parts
-from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_blocks
+from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity, by_parts
 
 # The familiarity of rows, [n], and the further deviations of their locations, [n, k].
 Compared = tuple[tf.Tensor, tf.Tensor]
@@ -22,6 +22,21 @@ Compared = tuple[tf.Tensor, tf.Tensor]
 _REACH = 1.645
 # Of a factor by which 90 % intervals of rows with missing cells are wider.
 _LARGEST_LOG = 5.0
+# So that rows remain to learn from, and to leave out beside a block.
+_LEAST_BLOCK_ROWS = 3 * LEAST_ROWS
+_NUM_BLOCKS, _SHARE_OF_BLOCK = 8, 0.25
+_LEAST_SHARE, _LARGEST_SHARE = 0.05, 0.6
+# Of rows that are left out beside a block.
+_SHARE_OF_OTHERS, _FEWEST_OTHERS = 0.1, 10
+_MOST_ROWS, _MOST_ROWS_OF_BLOCK = 1000, 400
+_TREES, _ROWS_PER_LEAF = 100, 2
+_DEGREES_OF_FREEDOM = 6.0
+# A column of this importance, in units of the mean of all, has the largest slope.
+_IMPORTANT = 0.5
+# Logarithms of amplitudes. The least is as good as 0.
+_BOUNDS, _ZERO = (-6.0, 2.5), 0.01
+# The scale of normal errors is their median, divided by this.
+_MEDIAN_OF_NORMAL = 0.6745
 
 
 class Extrapolation:
@@ -115,18 +130,17 @@ class Extrapolation:
         self._reach = np.float32(_REACH) * np.asarray(log_units, np.float32)
         self._locations: Any = np.asarray(locations, np.float32)
         self._most = self._locations.std(axis=0)
-        if self.slopes.shape != (width, num_targets):
-            raise ValueError(
-                "`slopes` must have a row for each column of the training rows and a "
-                f"column for each amplitude. Received: shape {self.slopes.shape} for "
-                f"{width} columns and {num_targets} amplitudes"
-            )
-        if self._locations.shape != (familiarity.num_rows, num_targets):
-            raise ValueError(
-                "`locations` must have a row for each of the familiarity and a column "
-                f"for each amplitude. Received: shape {self._locations.shape} for "
-                f"{familiarity.num_rows} rows and {num_targets} amplitudes"
-            )
+        for name, given, shape in (
+            ("slopes", self.slopes, (width, num_targets)),
+            ("locations", self._locations, (familiarity.num_rows, num_targets)),
+        ):
+            if given.shape != shape:
+                raise ValueError(
+                    f"`{name}` must have the shape {shape}: `slopes` a row for each "
+                    "column of the training rows, `locations` one for each row of the "
+                    "familiarity, and both a column for each amplitude. Received: "
+                    f"shape {given.shape}"
+                )
 
     @classmethod
     def fit(
@@ -173,78 +187,46 @@ class Extrapolation:
         locations = likelihood.locations(y[familiarity.places])
         if locations is None:
             return None
-        found = None
-        if familiarity.num_rows >= LEAST_BLOCK_ROWS:
-            found = fit_blocks(familiarity, locations, seed)
-        if found is None or not (found.amplitudes.any() or found.slopes.any()):
+        fitted = _fit_blocks(familiarity, locations, seed)
+        if fitted is None:
             if changes is None:
                 return None
-            amplitudes, slopes, trial = np.zeros(locations.shape[1]), None, None
-        else:
-            amplitudes, slopes = found.amplitudes, found.slopes
-            trial = found.describe(most=np.std(locations, axis=0))
+            fitted = Fitted(np.zeros(locations.shape[1]), None, None)
         units = likelihood.log_units(np.ones(locations.shape[1], np.float32))
         return cls(
-            familiarity,
-            locations,
-            amplitudes,
-            slopes,
-            trial,
-            changes,
-            log_units=np.asarray(units),
+            familiarity, locations, *fitted, changes, log_units=np.asarray(units)
         )
 
     def stddev(self, inputs: Structure) -> tf.Tensor:
-        """Returns the further deviation of the locations of rows, float32 [n, k].
-
-        Args:
-            inputs: Inputs of the rows.
-        """
+        """Returns the further deviation of the locations of rows, float32 [n, k]."""
         return self.compare(inputs)[1]
 
     def compare(self, inputs: Structure) -> Compared:
-        """Returns familiarity [n] and further deviation [n, k] of rows, float32.
-
-        Args:
-            inputs: Inputs of the rows.
-        """
-        encoded = self._encode(inputs)
+        """Returns familiarity [n] and further deviation [n, k] of rows, float32."""
+        values = self.familiarity.values(inputs)
         if tf.executing_eagerly():
-            found, deviations = in_parts(self._compare_compiled, encoded)
+            found, deviations = in_parts(self._compare_compiled, values)
             return found, deviations
-        return self._compare(encoded)
+        return self._compare(values)
 
     def in_parts(self, inputs: Structure) -> Compared:
         """Returns the same within a graph, in bounded memory for any number of rows."""
-        encoded = self._encode(inputs)
-
-        def together(rows: Tensor) -> tf.Tensor:
-            found, deviations = self._compare(rows)
-            return tf.concat([found[:, tf.newaxis], deviations], axis=1)
-
-        both = by_parts(together, encoded, [1 + len(self.amplitudes)])
-        return both[:, 0], both[:, 1:]
-
-    def _encode(self, inputs: Structure) -> tf.Tensor:
-        """Returns rows as they are compared, and then which cells are missing."""
-        return self.familiarity.encode(inputs, missing=self.changes is not None)
+        values = self.familiarity.values(inputs)
+        found, deviations = by_parts(self._compare, values, (tf.float32, tf.float32))
+        return found, deviations
 
     @functools.cached_property
     def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:
-        width = self.familiarity.representatives.shape[1]
-        width += 0 if self.changes is None else self.changes.shape[1]
-        spec = tf.TensorSpec([None, width], tf.float32)
+        spec = tf.TensorSpec([None, len(self.slopes)], tf.float64)
         return fast_call(traced(self._compare, spec))
 
-    def _compare(self, rows: Tensor) -> Compared:
-        locations = tf.convert_to_tensor(self._locations)
-        missing = None
-        if self.changes is not None:
-            width = self.changes.shape[1]
-            rows, missing = rows[:, :-width], rows[:, -width:]
-        found, deviation = compare_beyond(self.familiarity, locations, rows, missing)
+    def _compare(self, values: Tensor) -> Compared:
+        familiarity = self.familiarity
+        rows = familiarity.encoding.encode(values)
+        missing = None if self.changes is None else rows[:, len(self.slopes) :]
+        found, deviation = _compare_beyond(familiarity, self._locations, rows, missing)
         variance = tf.square(tf.minimum(self.amplitudes * deviation, self._most))
-        outside = outside_ranges(self.familiarity, rows)
+        outside = familiarity.outside_ranges(rows)
         variance += tf.matmul(outside, np.square(self.slopes))
         if missing is not None:
             variance += tf.square(self._deviation_of_missing(missing))
@@ -270,11 +252,7 @@ class Extrapolation:
         return copied
 
     def in_variables(self, familiarity: Familiarity) -> Self:
-        """Returns a copy for functions to be saved.
-
-        Args:
-            familiarity: The familiarity as its `in_variables` returned it.
-        """
+        """Returns a copy for functions to be saved, of a familiarity in variables."""
         copied = self.of_familiarity(familiarity)
         copied._locations = tf.Variable(self._locations, trainable=False)
         return copied
@@ -295,16 +273,7 @@ class Extrapolation:
         """Returns the extrapolation of a config, with the familiarity of its model."""
         values = np.frombuffer(base64.b64decode(config["locations"]), np.float32)
         locations = values.reshape(-1, len(config["amplitudes"]))
-        # Earlier versions know of no changes.
-        return cls(
-            familiarity,
-            locations,
-            config["amplitudes"],
-            config["slopes"],
-            config["trial"],
-            config.get("changes"),
-            config.get("log_units", 0.0),
-        )
+        return cls(familiarity, **{**config, "locations": locations})
 
     def __repr__(self) -> str:
         # Of each target.
@@ -313,3 +282,137 @@ class Extrapolation:
             for values in (self.amplitudes, self.slopes.max(axis=0))
         )
         return f"<Extrapolation {amplitudes=}, {largest_slopes=}>"
+
+
+def _compare_beyond(
+    familiarity: Familiarity, locations: Tensor, rows: Tensor, missing: Tensor | None
+) -> Compared:
+    """Returns familiarity [n] and `spread sqrt(log(max(1, exceedance)))` [n, k].
+
+    Missing cells, [n, p], do not make an encoded row farther.
+    """
+    places = familiarity.nearest(rows, LEAST_ROWS)
+    scores = of_known = familiarity.scores(rows, places)
+    if missing is not None:
+        of_known = familiarity.scores(rows, places, missing)
+    exceedance = familiarity.exceedance(of_known)
+    growth = tf.sqrt(tf.math.log(tf.maximum(exceedance, 1.0)))
+    spread = tf.math.reduce_std(tf.gather(locations, places), axis=1)
+    return familiarity.of_scores(scores), spread * growth[:, tf.newaxis]
+
+
+class Fitted(NamedTuple):
+    """What blocks of rows that were left out say: see `Extrapolation`."""
+
+    amplitudes: np.ndarray
+    slopes: np.ndarray | None
+    trial: Config | None
+
+
+def _fit_blocks(
+    familiarity: Familiarity, locations: np.ndarray, seed: int
+) -> Fitted | None:
+    """Leaves out blocks of rows, and finds amplitudes and slopes for their errors.
+
+    It returns None if rows are too few, or if the columns explain nothing.
+    """
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    generator = np.random.default_rng(seed)
+    rows, most = familiarity.representatives, np.std(locations, axis=0)
+    if len(rows) > _MOST_ROWS:
+        chosen = generator.choice(len(rows), _MOST_ROWS, replace=False)
+        rows, locations = rows[chosen], locations[chosen]
+    found, importances = [], []
+    for block in _blocks(rows, generator):
+        left_out = np.flatnonzero(block)[:_MOST_ROWS_OF_BLOCK]
+        rest = generator.permutation(np.flatnonzero(~block))
+        num_others = max(_FEWEST_OTHERS, int(_SHARE_OF_OTHERS * len(rest)))
+        others, known = rest[:num_others], rest[num_others:]
+        if len(known) < LEAST_ROWS:
+            continue
+        places = np.concatenate([left_out, others])
+        forest = ExtraTreesRegressor(
+            _TREES, min_samples_leaf=_ROWS_PER_LEAF, random_state=seed
+        )
+        # One column as a vector, without a warning of scikit-learn.
+        forest.fit(
+            rows[known],
+            np.squeeze(locations[known], axis=-1)
+            if locations.shape[1] == 1
+            else locations[known],
+        )
+        predicted = forest.predict(rows[places]).reshape(len(places), -1)
+        of_block, of_others = np.split(locations[places] - predicted, [len(left_out)])
+        typical = np.median(np.abs(of_others), axis=0) / _MEDIAN_OF_NORMAL
+        of_known = Familiarity(familiarity.encoding, rows[known])
+        known_locations = locations[known].astype(np.float32)
+        _, deviations = _compare_beyond(of_known, known_locations, rows[left_out], None)
+        outside = of_known.outside_ranges(rows[left_out])
+        scales = np.broadcast_to(typical, of_block.shape)
+        found.append((of_block, scales, deviations.numpy(), outside.numpy()))
+        importances.append(forest.feature_importances_)
+    if not found:
+        return None
+    errors, scales, deviations, outside = (
+        np.concatenate(parts) for parts in zip(*found, strict=True)
+    )
+    # Of columns, without those that say which cells are missing.
+    importance = np.mean(importances, axis=0)[: outside.shape[1]]
+    explained = locations.var(axis=0) - np.square(scales).mean(axis=0)
+    relative = np.minimum(importance * len(importance) / _IMPORTANT, 1.0)
+    slopes = np.sqrt(np.outer(relative, np.maximum(explained, 0.0)))
+    by_target = zip(errors.T, scales.T, deviations.T, strict=True)
+    amplitudes = np.array([_best_amplitude(*of_target) for of_target in by_target])
+    if not (amplitudes.any() or slopes.any()):
+        return None
+    deviations = np.minimum(amplitudes * deviations, most)
+    variance = np.square(deviations) + outside @ np.square(slopes)
+    widened = np.sqrt(np.square(scales) + variance)
+    reach = stats.t.ppf(0.95, _DEGREES_OF_FREEDOM)
+    trial = {
+        "blocks": len(found),
+        "coverage_90_without": float((np.abs(errors) <= reach * scales).mean()),
+        "coverage_90": float((np.abs(errors) <= reach * widened).mean()),
+    }
+    return Fitted(amplitudes, slopes, trial)
+
+
+def _blocks(rows: np.ndarray, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yields which rows are in a block: a quarter of the values of a column, [n].
+
+    Equal values stay together. Columns are drawn at random.
+    """
+    varied = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
+    if len(rows) < _LEAST_BLOCK_ROWS:
+        return
+    found = 0
+    for _ in range(4 * _NUM_BLOCKS if len(varied) else 0):
+        column = rows[:, generator.choice(varied)]
+        # In random order within equal values.
+        order = np.lexsort([generator.random(len(column)), column])
+        first = generator.uniform(0.0, 1.0 - _SHARE_OF_BLOCK) * len(order)
+        last = first + _SHARE_OF_BLOCK * len(order)
+        block = np.isin(column, column[order[int(first) : int(last)]])
+        if _LEAST_SHARE < block.mean() < _LARGEST_SHARE:
+            yield block
+            found += 1
+        if found == _NUM_BLOCKS:
+            return
+
+
+def _best_amplitude(
+    errors: np.ndarray, scales: np.ndarray, deviations: np.ndarray
+) -> float:
+    """Returns the amplitude that gives the errors the greatest likelihood, or 0."""
+    least = 1e-6 * (np.abs(errors).max() or 1.0)
+    scales = np.maximum(scales, least)
+
+    def loss(log_amplitude: float) -> float:
+        widened = np.hypot(scales, np.exp(log_amplitude) * deviations)
+        log_densities = stats.t.logpdf(errors / widened, _DEGREES_OF_FREEDOM)
+        return float(np.mean(np.log(widened) - log_densities))
+
+    found = scipy.optimize.minimize_scalar(loss, bounds=_BOUNDS, method="bounded")
+    amplitude = float(np.exp(found.x))
+    return amplitude if amplitude > _ZERO else 0.0

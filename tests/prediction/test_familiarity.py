@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.model.conversion import with_posterior
 
 RNG = np.random.default_rng(0)
 
@@ -129,7 +128,6 @@ def test_unseen_values_and_pairs_are_unfamiliar():
     assert max(unlike) < 0.005
     found = familiarity.differences(rows)
     assert found["pair"].numpy()[2].tolist() == [0, 1]
-    assert found["together"].numpy()[2] == 0.0
     np.testing.assert_array_equal(found["pair"][1], [0, 0])
 
 
@@ -174,17 +172,14 @@ def test_constant_and_empty_columns_do_not_hide_others():
 
 def small_model(**options):
     inputs = keras.Input((4,), name="x")
-    hidden = keras.layers.Dense(4, name="features")(inputs)
-    outputs = tfbbb.layers.DenseVariational(1)(hidden)
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
     return tfbbb.BayesianModel(inputs, outputs, **options)
 
 
-@pytest.mark.parametrize("layer", [None, "features"])
-def test_familiarity_is_saved_and_exported_with_the_model(tmp_path, layer):
+def test_familiarity_is_saved_and_exported_with_the_model(tmp_path):
     x = RNG.normal(size=(300, 4)).astype(np.float32)
     model = small_model()
-    of_layer = {} if layer is None else {"model": model, "layer": layer}
-    model.familiarity = tfbbb.Familiarity.fit(x, **of_layer)
+    model.familiarity = tfbbb.Familiarity.fit(x)
     new = 2 * RNG.normal(size=(40, 4)).astype(np.float32)
     expected = model.predictive(new).familiarity
     assert 0 < expected.min() < 0.05
@@ -199,23 +194,12 @@ def test_familiarity_is_saved_and_exported_with_the_model(tmp_path, layer):
     assert exported.manifest.familiarity.num_rows == 300
     far = np.full((1, 4), 50.0, np.float32)
     ((sentence, *_),) = exported.describe_unlike(far, exported.familiarity(far))
-    what = "Column 'x0' is 50; training rows reach " if layer is None else "Few or no"
-    assert sentence.startswith(what)
+    assert sentence.startswith("Column 'x0' is 50; training rows reach ")
     found = exported.predict(new)["familiarity"]
     np.testing.assert_array_equal(found, exported.familiarity(new))
     saved = tf.saved_model.load(tmp_path / "1")
     served = saved.signatures["serving_default"](inputs=tf.constant(new))
     np.testing.assert_allclose(served["familiarity"], expected, atol=2.1 / 301)
-
-
-def test_models_of_the_same_network_keep_the_features_of_a_layer():
-    x = RNG.normal(size=(100, 4)).astype(np.float32)
-    model = small_model()
-    model.familiarity = tfbbb.Familiarity.fit(x, model=model, layer="features")
-    for new in (model.members[0], with_posterior(model, "point")):
-        np.testing.assert_array_equal(new.familiarity(x), model.familiarity(x))
-    with pytest.warns(UserWarning, match="it keeps one of inputs"):
-        assert tfbbb.average([model]).familiarity is None
 
 
 def test_taken_and_joined_rows_keep_their_familiarity():
@@ -230,19 +214,6 @@ def test_taken_and_joined_rows_keep_their_familiarity():
         prediction.take(np.array([7, 3])).familiarity, prediction.familiarity[[7, 3]]
     )
     assert "familiarity" in prediction.to_numpy()
-
-
-def test_a_layer_after_drawn_weights_is_refused():
-    inputs = keras.Input((4,))
-    drawn = tfbbb.layers.DenseVariational(8, name="drawn")(inputs)
-    after = keras.layers.Dense(3, name="after")(drawn)
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(after))
-    with pytest.raises(ValueError, match="a layer before 'drawn'"):
-        tfbbb.Familiarity.fit(np.zeros((50, 4)), model=model, layer="after")
-    with pytest.raises(ValueError, match="the name of a layer"):
-        tfbbb.Familiarity.fit(np.zeros((50, 4)), model=model, layer="none")
-    with pytest.raises(ValueError, match="need the model and the name"):
-        tfbbb.Familiarity.fit(np.zeros((50, 4)), layer="after")
 
 
 def test_frames_texts_without_value_and_dates_are_read():

@@ -35,7 +35,6 @@ WRONG_OPTIONS = {
     "seed": ([1.5, "one", None, [0, 1]], "`seed` must be an integer"),
     "max_memory_mb": ([*NOT_POSITIVE, None], "`max_memory_mb` must be "),
     "max_standard_error": (NOT_POSITIVE, "`max_standard_error` must be "),
-    "deadline_ms": (NOT_POSITIVE, "`deadline_ms` must be "),
 }
 
 

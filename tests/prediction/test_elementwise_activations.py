@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import activations
 
-from tfbbb.prediction.elementwise_activations import ELEMENTWISE_ACTIVATIONS
+from tfbbb.prediction.folding import ELEMENTWISE_ACTIVATIONS
 
 # `glu` halves the number of units, and `threshold` needs arguments.
 OTHERS = {activations.get, activations.serialize, activations.deserialize} | {

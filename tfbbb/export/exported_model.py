@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -90,7 +89,6 @@ class ExportedModel:
         *,
         max_standard_error: float | None = None,
         relative_error: bool = False,
-        deadline_ms: float | None = None,
         max_memory_mb: float = 512,
     ) -> Predictive:
         """Computes the posterior predictive distribution p(y | x, data).
@@ -110,7 +108,6 @@ class ExportedModel:
                 of the targets: see `tfbbb.predictive`.
             relative_error: Whether that is a share of the predictive standard
                 deviation.
-            deadline_ms: Time after which the answer should be there, in milliseconds.
             max_memory_mb: Memory for what is drawn and for what flows through the
                 network at a time, in MB (2^20 bytes); NumPy takes it in each thread.
 
@@ -122,10 +119,9 @@ class ExportedModel:
             ValueError: For a method that the file does not have, or numbers that are
                 not as described.
         """
-        begin = time.perf_counter()
         passes = self._choose_passes(method)
         num_samples, seed = self._checked_draws(num_samples, seed)
-        check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
+        check_bounds(max_standard_error, relative_error, max_memory_mb)
         tensors = self._arrange(x)
         inputs, compare = self._compared([tensors[name] for name in self._tensors])
         max_floats = max(1, int(max_memory_mb * 2**18))
@@ -137,7 +133,6 @@ class ExportedModel:
             max_floats=max_floats,
             max_standard_error=max_standard_error,
             relative_error=relative_error,
-            deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
         if compare is not None:
             prediction.compare_rows(compare)

@@ -14,8 +14,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
+from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.questions import Question
-from tfbbb.prediction.sizes import Sizes
 
 if TYPE_CHECKING:
     from tfbbb.tables.column import Column

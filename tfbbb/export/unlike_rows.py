@@ -84,8 +84,8 @@ def _describe(
         return _describe_category(*values[first])
     if first >= 0:
         return [_describe_pair(values[first], values[second])]
-    (feature, _), nearest = values[found["farthest"]], ""
-    value = found["nearest"][found["farthest"]]
+    farthest, nearest = int(found["farthest"]), ""
+    feature, value = values[farthest][0], found["nearest"][farthest]
     if feature.kind != "categorical" and np.isfinite(value):
         nearest = f", where it has {_show(feature, value)}"
     return [

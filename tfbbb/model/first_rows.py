@@ -8,8 +8,8 @@ from keras import tree
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.gathered import SparseRows
 from tfbbb.prediction.inputs import flat_inputs
-from tfbbb.prediction.sparse_rows import SparseRows
 
 # Their root mean square is known to 4 per cent.
 _MOST_ROWS = 256

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -10,17 +9,12 @@ import numpy as np
 from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Array, ArrayLike, Structure
+from tfbbb.prediction.gathered import SparseRows
 from tfbbb.prediction.passes import PILOT, Passes
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.sparse_rows import SparseRows
 
 # Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20
-# The share of the time after the pilot that the draws are planned for.
-_SHARE_OF_TIME = 0.8
-# Factor of the number of draws of a second pilot, if there is time for one.
-_LARGER_PILOT = 16
-
 # Takes numbers of rows and of samples.
 PassesFor = Callable[[int, int], Passes]
 
@@ -34,64 +28,37 @@ def predict_adaptively(
     max_floats: int,
     max_standard_error: float | None,
     relative_error: bool,
-    deadline: float | None,
 ) -> list[Predictive]:
-    """Returns predictions whose means have the standard error asked for, in time.
+    """Returns predictions whose means have the standard error asked for.
 
     A pilot of `num_samples` draws estimates each row's standard error `s / sqrt(n)` and
     with it fixes the number n of draws of the row. The answer is made of fresh ones: an
     estimate that stops on its own draws stops where these happen to lie close together,
-    which biases it (Stein 1945 on sampling in two stages). Without an error and a
-    deadline, there is no pilot.
+    which biases it (Stein 1945 on sampling in two stages). Without an error, there is
+    no pilot.
     """
     num_rows = len(leaves(inputs)[0])
-    if max_standard_error is None and deadline is None:
-        passes = passes_for(num_rows, num_samples)
+    passes = passes_for(num_rows, num_samples)
+    if max_standard_error is None:
         return passes.predict(inputs, num_samples, seed, max_floats)
-
-    def pilot(draws: int) -> tuple[list[Predictive], float]:
-        """Returns predictions from a number of draws, and their time in seconds."""
-        begin = time.perf_counter()
-        passes = passes_for(num_rows, draws)
-        found = passes.predict(inputs, draws, seed, max_floats, stream=PILOT)
-        return found, time.perf_counter() - begin
-
-    is_first = not passes_for(num_rows, num_samples).is_compiled
-    found, seconds = pilot(num_samples)
-    seconds_per_draw = math.inf
-    if deadline is not None:
-        if is_first:
-            # The first call compiled, so its time does not tell the time of draws.
-            found, seconds = pilot(num_samples)
-        larger = _LARGER_PILOT * num_samples
-        seconds_per_draw = seconds / num_samples
-        if seconds * _LARGER_PILOT < 0.25 * (deadline - time.perf_counter()):
-            # More draws, so that the fixed time of a call matters less.
-            found, seconds = pilot(larger)
-            seconds_per_draw = seconds / larger
-        seconds_per_draw /= num_rows
-    needed = np.full(num_rows, num_samples)
-    if max_standard_error is not None:
-        draws = np.max(
-            [
-                count_needed_draws(
-                    prediction.mean_standard_error,
-                    prediction.stddev,
-                    int(prediction.num_samples),
-                    max_standard_error,
-                    relative_error,
-                )
-                for prediction in found
-            ],
-            axis=0,
-        )
-        # Rows with the same number are drawn together: there are few powers of 2.
-        times = np.clip(draws / num_samples, 1.0, 2.0**40)
-        needed = num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
+    pilot = passes.predict(inputs, num_samples, seed, max_floats, stream=PILOT)
+    draws = np.max(
+        [
+            count_needed_draws(
+                prediction.mean_standard_error,
+                prediction.stddev,
+                int(prediction.num_samples),
+                max_standard_error,
+                relative_error,
+            )
+            for prediction in pilot
+        ],
+        axis=0,
+    )
+    # Rows with the same number are drawn together: there are few powers of 2.
+    times = np.clip(draws / num_samples, 1.0, 2.0**40)
+    needed = num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
     granted = np.minimum(needed, MOST_SAMPLES)
-    if deadline is not None:
-        left = max(0.0, deadline - time.perf_counter()) * _SHARE_OF_TIME
-        granted = _fit_into_time(granted, left / seconds_per_draw)
     parts, part_rows = [], []
     for number in np.unique(granted).tolist():
         rows = np.flatnonzero(granted == number)
@@ -104,7 +71,7 @@ def predict_adaptively(
     order = np.concatenate(part_rows)
     return [
         Predictive.joined(predictions, order, needed > granted, whole.functions)
-        for predictions, whole in zip(zip(*parts, strict=True), found, strict=True)
+        for predictions, whole in zip(zip(*parts, strict=True), pilot, strict=True)
     ]
 
 
@@ -124,14 +91,8 @@ def count_needed_draws(
     """Returns the number of draws that each row needs, by those of a pilot, [rows].
 
     The relative error of the pilot's squared error is sqrt(2 / (rounds - 1)): the
-    margin is twice this error.
-
-    Args:
-        standard_error: Standard errors of the pilot's means, [rows, ...].
-        stddev: Predictive standard deviations, [rows, ...].
-        num_samples: Number of draws of the pilot.
-        max_standard_error: The standard error that is asked for.
-        relative_error: Whether it is a share of the predictive standard deviation.
+    margin is twice this error. The pilot's standard errors and predictive standard
+    deviations are [rows, ...]; a relative error is a share of the latter.
     """
     wanted = max_standard_error * stddev if relative_error else max_standard_error
     # Without variance there is no error.
@@ -145,7 +106,6 @@ def count_needed_draws(
 def check_bounds(
     max_standard_error: float | None,
     relative_error: bool,
-    deadline_ms: float | None,
     max_memory_mb: float,
 ) -> None:
     """Raises ValueError for invalid bounds of a prediction."""
@@ -159,14 +119,4 @@ def check_bounds(
             f"relative_error={relative_error!r}, "
             f"max_standard_error={max_standard_error!r}"
         )
-    if deadline_ms is not None:
-        positive_number("deadline_ms", deadline_ms)
     positive_number("max_memory_mb", max_memory_mb)
-
-
-def _fit_into_time(needed: np.ndarray, draws: float) -> np.ndarray:
-    """Returns numbers of draws that fit: halves the greatest until their sum fits."""
-    granted = needed.copy()
-    while granted.sum() > draws and granted.max() > 4:
-        granted = np.minimum(granted, max(4, granted.max() // 2))
-    return granted

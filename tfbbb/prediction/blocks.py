@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Structure, Tensor
-from tfbbb.prediction.sizes import Sizes
 
 # What the computation of one block returns: nested tensors.
 Block = TypeVar("Block")
@@ -15,6 +15,33 @@ Block = TypeVar("Block")
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
 _LIVE_TENSORS = 4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many numbers a pass through a network holds: they bound its memory.
+
+    Attributes:
+        members: Number of members.
+        widest: Size of the network's largest tensor, per row and draw.
+        outputs: Size of its outputs, per row and draw.
+        drawn: How many numbers are drawn for one draw, whatever the rows.
+    """
+
+    members: int
+    widest: int
+    outputs: int
+    drawn: int
+
+    def num_rounds(
+        self, num_samples: int | Tensor, greatest: Callable[..., Tensor] = max
+    ) -> Tensor:
+        """Returns the least number of rounds, two or more, for a number of samples.
+
+        A round is two draws for every member. One alone does not tell the error of its
+        mean.
+        """
+        return greatest(2, -(-num_samples // (2 * self.members)))
 
 
 def block_sizes(

@@ -37,20 +37,8 @@ def conformal_reach(
     With groups, each row gets the result of the scores of its group. A level that the
     scores of a group say nothing about gets the result of all scores.
 
-    Example:
-
-    >>> conformal_reach([[0.1, 0.3, 1.5, 2.0]], 0.6)
-    array([1.5])
-
-    Args:
-        scores: Sorted scores of n held-out rows for each target, [k, n].
-        level: Probabilities of the intervals or sets, [...].
-        groups: Index of each row's group in `group_scores`, from 1, and 0 for a row
-            without a group, [rows]. None for no groups.
-        group_scores: Sorted scores of the held-out rows of each group, [k, n] each.
-
-    Returns:
-        [..., k]; with groups [rows, ..., k].
+    Scores are sorted, [k, n] for n held-out rows. A row's group is its index in
+    `group_scores`, from 1, or 0 for none, [rows]; the result is then [rows, ..., k].
     """
     reach = _reach(scores, level)
     if groups is None:
@@ -76,16 +64,9 @@ def conformal_bounds(
     The interval of a score s lies between the quantiles of the levels `Phi(-s)` and
     `Phi(s)`. Beyond `FARTHEST` it is the interval there, longer by the factor
     `s / FARTHEST` about its centre, within the limits. Each interval holds those of
-    smaller scores. An infinite score has an infinite interval.
-
-    Args:
-        reach: Returns the scores of levels and groups, as `conformal_reach` does.
-        quantiles: Returns quantiles of all rows at levels [L], [rows, L, k].
-        levels: Probabilities of the intervals, [Q].
-        groups: Index of each row's group, [rows]; None without groups.
-        discrete: Whether targets are integers: half an integer is added to both sides
-            before an interval becomes longer.
-        limits: The least and the greatest number that a target may be.
+    smaller scores. An infinite score has an infinite interval. Intervals of integers
+    (`discrete`) get half an integer on both sides before they become longer.
+    `quantiles` of levels [L] are [rows, L, k], and `reach` is as `conformal_reach`.
     """
     xp, special = numpy_of(levels, groups), special_of(levels, groups)
     places = None

@@ -51,21 +51,11 @@ def draw(
 
     They are a function of seed, layer, round, member and sign; for posteriors that
     share noise (`shares_noise`) not of the layer.
-
-    Args:
-        structure: The model's.
-        plan: The plan: what each layer draws.
-        seed: int32 tensor of shape [2].
-        first: Index of the first round.
-        count: Number of rounds R.
-        moments: Moments of weights by layer, as `local_moments` returns them.
-            Independent normal weights are drawn from these moments, which gives the
-            draws of the posterior's own variables, up to rounding.
-        arrange: Whether layers arrange their weights (`VariationalLayer.arranged`).
-
-    Returns:
-        By layer: `noise` [members * 2R, units], or its weights by name,
-        [members * 2R, *shape]; by member, by sign, by round.
+    They are by layer `noise` [members * 2R, units], or weights by name, [members * 2R,
+    *shape], of R rounds by member, by sign, by round. Independent normal weights are
+    drawn from `moments`, if given, which gives the draws of the posterior's own
+    variables, up to rounding. `arrange` says whether layers arrange their weights
+    (`VariationalLayer.arranged`).
     """
     source = {"seed": seed, "first": first, "count": count}
     drawn: Tensors = {"source": source}
@@ -129,15 +119,9 @@ def normal_noise(
 ) -> tf.Tensor:
     """Returns standard normal noise [2R, *shape]; with members [members, 2R, *shape].
 
-    It is a function of seed, layer, round, member and sign.
-
-    Args:
-        source: The `seed`, int32 [2], the index of the `first` round, and the `count` R
-            of rounds.
-        members: Number of members.
-        layer: Index of the layer that it is for.
-        number: 0 for the layer's pre-activations, then its weights in their order.
-        shape: Shape of the noise of one draw.
+    It is a function of seed, layer, round, member and sign. The source has the `seed`,
+    int32 [2], the index of the `first` round, and the `count` R of rounds. The number
+    is 0 for the layer's pre-activations, then its weights in their order.
     """
     first, count = source["first"], source["count"]
     seed = noise.fold(source["seed"], _PLACES * layer + number)

@@ -59,12 +59,9 @@ def _graph_layers(model: keras.Layer) -> list[keras.Layer]:
 
 
 def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
-    """Returns a dropout layer's outputs for given noise.
+    """Returns a dropout layer's outputs of inputs [S, rows, ...] and normal noise.
 
-    Args:
-        layer: A layer that `is_dropout`.
-        inputs: [S, rows, ...].
-        noise: Standard normal noise [S, 1, ...] of the shape of `mask_shape`.
+    The noise is [S, 1, ...] of the shape of `mask_shape`.
     """
     rate, dtype = float(layer.rate), inputs.dtype
     noise = tf.cast(noise, dtype)
@@ -84,12 +81,7 @@ def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
 
 
 def mask_shape(layer: keras.Layer, inputs: Tensor) -> list[int | tf.Tensor]:
-    """Returns the shape of one draw's noise: a row's, with 1 where units share it.
-
-    Args:
-        layer: A layer that `is_dropout`.
-        inputs: [n, ...].
-    """
+    """Returns the shape of one draw's noise: a row's, with 1 where units share it."""
     shape = [*inputs.shape[1:]]
     dynamic = tf.shape(inputs)
     shape = [dynamic[axis] if n is None else n for axis, n in enumerate(shape, 1)]

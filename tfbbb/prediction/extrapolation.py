@@ -13,8 +13,9 @@ from scipy import stats
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.compiled import fast_call, in_parts, traced
-from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity, by_parts
+from tfbbb.prediction.blocks import map_blocks
+from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
+from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity
 
 # The familiarity of rows, [n], and the further deviations of their locations, [n, k].
 Compared = tuple[tf.Tensor, tf.Tensor]
@@ -212,8 +213,12 @@ class Extrapolation:
     def in_parts(self, inputs: Structure) -> Compared:
         """Returns the same within a graph, in bounded memory for any number of rows."""
         values = self.familiarity.values(inputs)
-        found, deviations = by_parts(self._compare, values, (tf.float32, tf.float32))
-        return found, deviations
+        return map_blocks(
+            lambda first, count: self._compare(values[first : first + count]),
+            tf.shape(values)[0],
+            ROWS_AT_A_TIME,
+            (tf.TensorSpec([None]), tf.TensorSpec([None, len(self.amplitudes)])),
+        )
 
     @functools.cached_property
     def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:

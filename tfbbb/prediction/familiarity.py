@@ -15,6 +15,7 @@ import tensorflow as tf
 from tfbbb.base.array_library import numpy_of
 from tfbbb.base.nested import leaves
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
+from tfbbb.prediction.blocks import map_blocks
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
 from tfbbb.tables.values import MISSING_DATE
 
@@ -245,7 +246,13 @@ class Familiarity:
 
     def in_parts(self, inputs: Structure) -> tf.Tensor:
         """Returns the same within a graph, in bounded memory for any number of rows."""
-        return by_parts(self._of_values, self.values(inputs), tf.float32)
+        values = self.values(inputs)
+        return map_blocks(
+            lambda first, count: self._of_values(values[first : first + count]),
+            tf.shape(values)[0],
+            ROWS_AT_A_TIME,
+            tf.TensorSpec([None]),
+        )
 
     def values(self, inputs: Structure) -> Tensor:
         """Returns the compared values of rows, float64 [n, p]."""
@@ -544,23 +551,6 @@ class Familiarity:
         squares = tf.square(rows - others)
         differ = tf.cast(squares > 0.0, tf.float32)
         return tf.where(self._is_code, self._weights * differ, squares)
-
-
-def by_parts(function: Callable[[Tensor], Any], rows: Tensor, dtypes: Any) -> Any:
-    """Applies a function of rows [n, p] to some of them at a time, within a graph."""
-    num_rows = tf.shape(rows)[0]
-    size = tf.clip_by_value(num_rows, 1, ROWS_AT_A_TIME)
-    parts = -(-num_rows // size)
-    padded = tf.pad(rows, [[0, parts * size - num_rows], [0, 0]])
-    found = tf.map_fn(
-        function,
-        tf.reshape(padded, [parts, size, rows.shape[1]]),
-        parallel_iterations=1,
-        fn_output_signature=dtypes,
-    )
-    return tf.nest.map_structure(
-        lambda x: tf.reshape(x, [-1, *x.shape[2:]])[:num_rows], found
-    )
 
 
 def _some_places(num_rows: int, most: int, seed: int) -> np.ndarray:

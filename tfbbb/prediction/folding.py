@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import keras
 import tensorflow as tf
+from keras import activations
 
 from tfbbb.base.batch_layout import (
     dimensions,
@@ -20,7 +21,6 @@ from tfbbb.base.types import Tensor
 from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.convolution import channels_apart
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.prediction.elementwise_activations import ELEMENTWISE_ACTIVATIONS
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Folding:
 UNFOLDED = Folding()
 IN_ROWS = Folding(in_rows=True)
 
+# Keras' functions of each unit alone.
+ELEMENTWISE_ACTIVATIONS = set(filter(callable, vars(activations).values())) - {
+    *(activations.softmax, activations.log_softmax, activations.sparsemax),
+    activations.glu,
+}
 # Each output element depends on the input elements of its own channel alone, in the
 # same way for every channel.
 _CHANNEL_BY_CHANNEL = {

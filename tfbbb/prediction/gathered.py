@@ -1,13 +1,64 @@
-"""The rows of a dataset, gathered into arrays."""
+"""The rows of a dataset, gathered into arrays, and sparse matrices."""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-import numpy as np
-
+from tfbbb.base.lazy import np
 from tfbbb.base.nested import map_leaves
-from tfbbb.base.types import ArrayLike
-from tfbbb.prediction.sparse_rows import SparseRows
+from tfbbb.base.types import ArrayLike, DType
+
+
+class SparseRows:
+    """A matrix of SciPy in CSR form; an index returns rows as a dense array."""
+
+    ndim = 2
+
+    def __init__(self, matrix: Any):
+        self._matrix = matrix
+        self.shape: tuple[int, int] = matrix.shape
+
+    @classmethod
+    def of(cls, value: ArrayLike) -> Any:
+        """Returns the rows of a sparse matrix, of TensorFlow or SciPy; else `value`."""
+        # A `tf.SparseTensor`, or what a dataset gives as arrays.
+        shape = getattr(value, "dense_shape", None)
+        if shape is not None and len(shape) == 2:
+            from scipy.sparse import coo_matrix
+
+            places = np.asarray(value.indices).T
+            entries = np.asarray(value.values), (places[0], places[1])
+            value = coo_matrix(entries, tuple(np.asarray(shape).tolist()))
+        return cls(value.tocsr()) if hasattr(value, "tocsr") else value
+
+    @property
+    def dtype(self) -> Any:
+        return self._matrix.dtype
+
+    def astype(self, dtype: DType) -> SparseRows:
+        return SparseRows(self._matrix.astype(dtype))
+
+    def take(self, rows: ArrayLike) -> SparseRows:
+        """Returns some rows without their zeros."""
+        return SparseRows(self._matrix[rows])
+
+    def with_rows_of(self, *others: SparseRows) -> SparseRows:
+        """Returns the rows of this matrix and of others, one after the other."""
+        from scipy.sparse import vstack
+
+        parts = [self._matrix, *(other._matrix for other in others)]
+        return SparseRows(vstack(parts, format="csr"))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._matrix[rows].toarray()
+
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
+        return self._matrix.toarray().astype(dtype or self.dtype, copy=False)
 
 
 def gathered(

@@ -11,8 +11,7 @@ from keras import tree
 from tfbbb.base.numbers import in_dtype
 from tfbbb.base.private_apis import graph_of
 from tfbbb.base.types import ArrayLike, Structure
-from tfbbb.prediction.gathered import gathered
-from tfbbb.prediction.sparse_rows import SparseRows
+from tfbbb.prediction.gathered import SparseRows, gathered
 
 
 def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:

@@ -60,20 +60,10 @@ class NetworkPass:
     at its inputs. A network that cannot be folded (`tfbbb.layers.row_axes`) runs as it
     is called, once for each sample.
 
-    Args:
-        model: A built Keras model.
-        structure: Its structure.
-        plan: The plan: what each layer draws.
-        moments: The result of `local_moments`.
-        draws: The result of `draw`: samples by member, by sign, by round.
-        count: Number of samples S.
-        uses_channels: Whether samples may be in the channels of convolutions. The
-            pass then does the work of their calls, and a `tf.GradientTape` needs
-            oneDNN: without it TensorFlow has no gradients of grouped channels.
-
-    Attributes:
-        members: Number of members.
-        count: Number of samples S.
+    The draws are samples by member, by sign, by round, S in all (`count`). Only with
+    `uses_channels` may samples be in the channels of convolutions. The pass then does
+    the work of their calls, and a `tf.GradientTape` needs oneDNN: without it TensorFlow
+    has no gradients of grouped channels.
     """
 
     def __init__(
@@ -103,12 +93,10 @@ class NetworkPass:
         self._axes = RowAxes()
 
     def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[tf.Tensor | None]]:
-        """Runs the model.
+        """Returns the model's outputs for every sample and row, [S, rows, ...] each.
 
-        Returns:
-            Its outputs for every sample and row, [S, rows, ...] each, in a list, and
-            for each of them the variance of the means that were integrated, not drawn,
-            [S, rows, k], or None.
+        Beside each is the variance of the means that were integrated, not drawn, [S,
+        rows, k], or None.
         """
         draws = is_dropout if self._plan.dropout else None
         self._axes = row_axes(self._model, inputs, draws)

@@ -16,19 +16,6 @@ class OutputMask:
     `Embedding(mask_zero=True)`, `Masking` and layers that are called with a `mask` mark
     the steps of a sequence that count, and Keras hands the mask on to the outputs. Only
     the operations that the mask depends on run.
-
-    Example:
-
-    >>> import keras, numpy as np
-    >>> from tfbbb.prediction.output_mask import OutputMask
-    >>> inputs = keras.Input((3,), dtype="int32")
-    >>> hidden = keras.layers.Embedding(9, 2, mask_zero=True)(inputs)
-    >>> model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
-    >>> OutputMask(model)(np.array([[4, 5, 0]])).numpy().tolist()
-    [[True, True, False]]
-
-    Args:
-        model: A functional model with one output.
     """
 
     def __init__(self, model: keras.Model):

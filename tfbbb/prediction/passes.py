@@ -3,6 +3,7 @@
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,10 @@ import numpy as np
 from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.answers import Answers, Summary
-from tfbbb.prediction.blocks import block_sizes
+from tfbbb.prediction.blocks import Sizes, block_sizes
 from tfbbb.prediction.compiled import joined
+from tfbbb.prediction.gathered import SparseRows
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.sizes import Sizes
-from tfbbb.prediction.sparse_rows import SparseRows
 
 # The streams of draws: of predictions, and of pilots that find the number of draws.
 MAIN, PILOT = 0, 1
@@ -38,6 +38,7 @@ class _Rows(NamedTuple):
     max_floats: int
 
 
+@dataclass(eq=False, repr=False)
 class Passes:
     """Compiled passes through one network by one plan, with fixed weights.
 
@@ -45,62 +46,38 @@ class Passes:
     outputs. The passes keep the draws of the last prediction for the next prediction
     with the same seed and number: drawing noise is most of the cost of a prediction of
     a few rows. Threads may share the passes: two calls never mix their draws.
-
-    Args:
-        draw: Takes a seed, int32 [2], and first and number of rounds, int32 [], and
-            returns the noise and the weights of these rounds.
-        summaries: Takes inputs and draws, and returns the summaries of the rows over
-            all draws, and the outputs.
-        sums: Takes the same, and returns the sums that make a summary, and the outputs,
-            [rows, S, ..., P].
-        outputs: Takes the same, and returns the outputs alone.
-        merge: Takes the sums of two blocks of draws of the same rows, and returns
-            the sums of both.
-        summarize: Takes the sums of one output, and returns its summary.
-        coherent: Returns passes with the same weights whose draws are coherent
-            functions: all rows share the drawn weights.
-        sizes: The sizes of a pass.
-        answers: The answers about each output's predictive distribution.
-        rows_at_a_time: How many rows the functions pass through the network at a time,
-            however many they are given.
-        is_compiled: Whether a prediction has compiled the functions.
-        groups: Takes inputs and returns the index of each row's group, [rows], or None
-            without groups.
-        mixes_rows: Whether the outputs of a row depend on the rows beside it, so that
-            all rows pass through the network together, one draw after the other.
     """
 
-    def __init__(
-        self,
-        *,
-        draw: Callable[[Tensor, Tensor, Tensor], Draws],
-        summaries: Callable[[Structure, Draws], tuple[list[Summary], list[Tensor]]],
-        sums: Callable[[Structure, Draws], tuple[list[Sums], list[Tensor]]],
-        outputs: Callable[[Structure, Draws], list[Tensor]],
-        merge: Callable[[Sums, Sums], Sums],
-        summarize: Callable[[Sums], Summary],
-        coherent: Callable[[], "Passes"],
-        sizes: Sizes,
-        answers: Sequence[Answers],
-        rows_at_a_time: int = sys.maxsize,
-        is_compiled: bool = False,
-        groups: Callable[[Structure], Tensor | None] = lambda inputs: None,
-        mixes_rows: bool = False,
-    ):
-        self._draw = draw
-        self._summaries = summaries
-        self._sums = sums
-        self._outputs = outputs
-        self._merge = merge
-        self._summarize = summarize
-        self._coherent = coherent
-        self.sizes = sizes
-        self.answers = answers
-        self._rows_at_a_time = rows_at_a_time
-        self.is_compiled = is_compiled
-        self._groups = groups
-        self._mixes_rows = mixes_rows
-        self._kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
+    _: KW_ONLY
+    # Takes a seed, int32 [2], and first and number of rounds, int32 [], and returns the
+    # noise and the weights of these rounds.
+    draw: Callable[[Tensor, Tensor, Tensor], Draws]
+    # Takes inputs and draws, and returns the summaries of the rows over all draws, and
+    # the outputs.
+    summaries: Callable[[Structure, Draws], tuple[list[Summary], list[Tensor]]]
+    # Takes the same, and returns the sums that make a summary, and the outputs, [rows,
+    # S, ..., P].
+    sums: Callable[[Structure, Draws], tuple[list[Sums], list[Tensor]]]
+    # Takes the same, and returns the outputs alone.
+    outputs: Callable[[Structure, Draws], list[Tensor]]
+    # Takes the sums of two blocks of draws of the same rows, and returns those of both.
+    merge: Callable[[Sums, Sums], Sums]
+    # Takes the sums of one output, and returns its summary.
+    summarize: Callable[[Sums], Summary]
+    # Returns passes with the same weights whose draws are coherent functions: all rows
+    # share the drawn weights.
+    coherent: Callable[[], "Passes"]
+    sizes: Sizes
+    # About each output's predictive distribution.
+    answers: Sequence[Answers]
+    # How many rows the functions pass through the network at a time, of any number.
+    rows_at_a_time: int = sys.maxsize
+    # Takes inputs and returns the index of each row's group, [rows], or None.
+    groups: Callable[[Structure], Tensor | None] = lambda inputs: None
+    # Whether the outputs of a row depend on the rows beside it, so that all rows pass
+    # through the network together, one draw after the other.
+    mixes_rows: bool = False
+    _kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
 
     def predict(
         self,
@@ -114,7 +91,7 @@ class Passes:
         """Returns the predictive distribution of each row, for each output."""
         rows = self._rows(inputs, num_samples, (stream, seed), max_floats)
         summaries, outputs = self._summarize_rows(rows)
-        groups = self._groups(inputs)
+        groups = self.groups(inputs)
         return [
             Predictive(
                 answers,
@@ -136,9 +113,9 @@ class Passes:
     ) -> _Rows:
         num_rows = int(leaves(inputs)[0].shape[0])
         rounds = self.sizes.num_rounds(num_samples)
-        most = min(num_rows, self._rows_at_a_time)
+        most = min(num_rows, self.rows_at_a_time)
         block_rows, block_rounds = block_sizes(self.sizes, most, rounds, max_floats)
-        if self._mixes_rows:
+        if self.mixes_rows:
             numbers = max(self.sizes.drawn, 4 * num_rows * self.sizes.outputs)
             per_round = 2 * self.sizes.members * numbers
             block_rows = num_rows
@@ -165,7 +142,7 @@ class Passes:
     def _summarize_rows(self, rows: _Rows) -> tuple[list[Summary], list[Tensor] | None]:
         """Returns the summary of each output, and the outputs if they fit in memory."""
         if (rows.block_rows, rows.block_rounds) == (rows.num_rows, rows.rounds):
-            return self._summaries(rows.inputs, self._draws(rows, 0, rows.rounds))
+            return self.summaries(rows.inputs, self._draws(rows, 0, rows.rounds))
         per_row = self._num_draws(rows) * self.sizes.outputs
         fits = rows.num_rows * per_row <= rows.max_floats
         kept: list[list[Tensor]] = []
@@ -175,15 +152,15 @@ class Passes:
             parts, outputs = [], []
             draws = self._draws(rows, first, count)
             for part in _row_blocks(rows, rows.block_rows):
-                found, drawn = self._sums(_slice(rows.inputs, part), draws)
+                found, drawn = self.sums(_slice(rows.inputs, part), draws)
                 parts.append(found)
                 if fits:
                     outputs.append(drawn)
             sums: Any = joined(*parts)
-            totals = list(map(self._merge, totals, sums)) if totals else sums
+            totals = list(map(self.merge, totals, sums)) if totals else sums
             if fits:
                 kept.append([np.concatenate(x, 0) for x in zip(*outputs, strict=True)])
-        summaries = [self._summarize(found) for found in totals]
+        summaries = [self.summarize(found) for found in totals]
         if not fits:
             return summaries, None
         return summaries, [np.concatenate(x, 1) for x in zip(*kept, strict=True)]
@@ -194,7 +171,7 @@ class Passes:
         """Yields one output under all draws, for one slice of rows after another."""
         per_row = self._num_draws(rows) * self.sizes.outputs
         size = max(1, _OUTPUTS_AT_A_TIME // per_row)
-        if outputs is None and self._mixes_rows:
+        if outputs is None and self.mixes_rows:
             size = rows.num_rows
         for part in _row_blocks(rows, size):
             if outputs is not None:
@@ -208,7 +185,7 @@ class Passes:
         for first, count in _round_blocks(rows):
             draws = self._draws(rows, first, count)
             parts = [
-                self._outputs(_slice(rows.inputs, part), draws)[number]
+                self.outputs(_slice(rows.inputs, part), draws)[number]
                 for part in _row_blocks(rows, rows.block_rows, chosen)
             ]
             blocks.append(np.concatenate(parts, axis=0))
@@ -234,7 +211,7 @@ class Passes:
                 rounds[mine] = np.arange(mine.sum())
         # One half of each round: the other half is its mirror image.
         num_samples = 2 * members * int(rounds.max() + 1)
-        passes = self._coherent()
+        passes = self.coherent()
         key = MAIN, seed
         drawn = passes._rows(rows.inputs, num_samples, key, rows.max_floats)
         outputs = passes._output(drawn, number)
@@ -250,12 +227,11 @@ class Passes:
         kept, draws = self._kept
         if kept == asked:
             return draws
-        draws = self._draw(
+        draws = self.draw(
             np.array(rows.key, np.int32),
             np.array(first, np.int32),
             np.array(count, np.int32),
         )
-        self.is_compiled = True
         # Draws that fit into one block are kept.
         if rows.block_rounds == rows.rounds:
             self._kept = (asked, draws)

@@ -1,6 +1,5 @@
 """The posterior predictive of any Keras model with variational layers."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -31,7 +30,6 @@ class PredictiveOptions(TypedDict, total=False):
 
     max_standard_error: float | None
     relative_error: bool
-    deadline_ms: float | None
     include_dropout: bool
     max_memory_mb: float
 
@@ -46,7 +44,6 @@ def predictive(
     seed: int = 0,
     max_standard_error: float | None = None,
     relative_error: bool = False,
-    deadline_ms: float | None = None,
     include_dropout: bool = False,
     max_memory_mb: float = 512,
 ) -> Any:
@@ -97,9 +94,6 @@ def predictive(
             ones, so that stopping does not bias it.
         relative_error: Whether `max_standard_error` is a share of the predictive
             standard deviation.
-        deadline_ms: Time after which the answer should be there, in milliseconds; rows
-            that would need more draws get fewer, and say so in `truncated`. The first
-            prediction of its kind compiles, whatever the deadline.
         include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
             Ghahramani 2016), with one mask per draw for all rows.
         max_memory_mb: Memory for what is drawn and for what flows through the network,
@@ -117,7 +111,6 @@ def predictive(
             finite.
         RuntimeError: Within a `tf.function`.
     """
-    begin = time.perf_counter()
     if not tf.executing_eagerly():
         raise RuntimeError(
             "A prediction is made of NumPy arrays, so not within a `tf.function`. Call "
@@ -125,7 +118,7 @@ def predictive(
             f"Received: model={model.name!r}"
         )
     _check_num_samples(num_samples)
-    check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
+    check_bounds(max_standard_error, relative_error, max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
     if include_dropout and method == "linearised":
@@ -143,13 +136,12 @@ def predictive(
     _check_stochastic(model, structure, include_dropout)
     axes = row_axes(model, inputs, is_dropout if include_dropout else None)
     axes.check_outputs()
-    if axes.mixes_rows and not (max_standard_error is None and deadline_ms is None):
+    if axes.mixes_rows and max_standard_error is not None:
         raise ValueError(
             "An output of the model for one row depends on the rows beside it, so all "
-            "rows have the same draws. Leave `max_standard_error` and `deadline_ms` "
-            "out, and set `num_samples`. "
-            f"Received: max_standard_error={max_standard_error}, "
-            f"deadline_ms={deadline_ms}, model={model.name!r}"
+            "rows have the same draws. Leave `max_standard_error` out, and set "
+            f"`num_samples`. Received: max_standard_error={max_standard_error}, "
+            f"model={model.name!r}"
         )
     form, found = match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
@@ -180,7 +172,6 @@ def predictive(
         max_floats=max_floats,
         max_standard_error=max_standard_error,
         relative_error=relative_error,
-        deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
     )
     if structure.output_mask is not None:
         predictions[0].leave_out_masked(structure.output_mask(inputs))

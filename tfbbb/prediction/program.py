@@ -9,9 +9,12 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.private_apis import version_read
 from tfbbb.base.types import Shape, Tensor
+from tfbbb.base.types import Structure as Nested
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers.row_axes import row_axes
+from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
 from tfbbb.prediction.dropout import is_dropout
@@ -21,8 +24,6 @@ from tfbbb.prediction.network_pass import SEED_STATE, NetworkPass
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.sizes import Sizes
-from tfbbb.prediction.snapshot import Snapshot, reader
 from tfbbb.prediction.structure import Structure, structure_of_outputs
 from tfbbb.prediction.summary import Sums, merged, summary, sums
 
@@ -34,6 +35,19 @@ _MOST_KEPT = 4
 _OF_TRAINING = ("kl_weight", "num_rows", SEED_STATE)
 # The draws of the extrapolation, beside those of the layers.
 _BEYOND = "beyond"
+
+
+class Snapshot:
+    """The values of variables at one moment, which later assignments do not change."""
+
+    def __init__(self, values: Nested):
+        self.values = values
+        self._versions = [version_read(value) for value in tf.nest.flatten(values)]
+
+    def is_same(self, other: "Snapshot") -> bool:
+        """Whether no variable changed between two snapshots of the same variables."""
+        return self._versions == other._versions
+
 
 # Passes, the recalibration of their answers, and the values of the variables.
 BoundPasses = tuple[Passes, Recalibration, Snapshot]
@@ -286,7 +300,6 @@ class Program:
                 live_answers(likelihood, recalibration, state)
                 for likelihood in self.likelihoods
             ],
-            is_compiled="_traced_draws" in self.__dict__,
             groups=lambda given: recalibration.groups(self._split(given)[0]),
             mixes_rows=self.axes.mixes_rows,
         )
@@ -322,7 +335,7 @@ class Program:
 
     @functools.cached_property
     def _read(self) -> Callable[[], Snapshot]:
-        return reader(self._variables)
+        return _reader(self._variables)
 
     @functools.cached_property
     def _traced_moments(self) -> tf.types.experimental.ConcreteFunction:
@@ -469,3 +482,31 @@ def _copy(likelihood: Likelihood, output_shape: Shape) -> Likelihood:
 
 def _rows_unknown(tensor: Tensor) -> tf.TensorSpec:
     return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+
+
+def _reader(variables: Sequence[Sequence[keras.Variable]]) -> Callable[[], Snapshot]:
+    """Returns a function that takes a snapshot of lists of variables.
+
+    One call of TensorFlow reads them all: a call for each takes several times as long.
+    """
+
+    def read() -> list[list[tf.Tensor]]:
+        return [[_read(variable) for variable in part] for part in variables]
+
+    if any(_is_distributed(variable) for part in variables for variable in part):
+        return lambda: Snapshot(read())
+    call = fast_call(traced(read))
+    return lambda: Snapshot(call())
+
+
+def _read(variable: keras.Variable) -> tf.Tensor:
+    if _is_distributed(variable):
+        return tf.convert_to_tensor(variable)
+    # Without the checks of a variable, which take longer than the reading.
+    resource = variable.value
+    return tf.raw_ops.ReadVariableOp(resource=resource.handle, dtype=resource.dtype)
+
+
+def _is_distributed(variable: keras.Variable) -> bool:
+    """Whether there is one variable for each device of a strategy."""
+    return hasattr(variable.value, "values")

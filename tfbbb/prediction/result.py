@@ -54,7 +54,7 @@ class Predictive:
 
     Attributes:
         num_samples: Number S of draws from the posterior; an array [rows] where
-            `max_standard_error` or `deadline_ms` was given.
+            `max_standard_error` was given.
         seed: Seed of the draws.
         truncated: Whether a row got fewer draws than it needed, [rows].
         mask: Which places count by the Keras mask of the outputs, [rows, places...];

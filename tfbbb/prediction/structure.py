@@ -2,9 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import keras
 from keras import tree
@@ -24,7 +25,6 @@ from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.row_axes import RowAxes, row_axes
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.constants import Constants
-from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.prediction.output_mask import OutputMask
 
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
@@ -33,6 +33,43 @@ _DRAWN, _KNOWN = object(), object()
 _MANY = 1000
 # Each holds its graphs and its last draws.
 _MOST_PROGRAMS = 16
+Value = TypeVar("Value")
+
+
+class LRUCache(Generic[Value]):
+    """A cache of at most so many values by key, which threads may share.
+
+    It evicts the value that was used longest ago.
+    """
+
+    def __init__(self, most: int):
+        self._most = most
+        self._values: dict[Hashable, Value] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Value | None:
+        """Returns the value of a key, or None if the cache does not hold it."""
+        with self._lock:
+            value = self._values.pop(key, None)
+            if value is not None:
+                # A dictionary is in the order in which its keys were set.
+                self._values[key] = value
+            return value
+
+    def keep(self, key: Hashable, value: Value) -> None:
+        with self._lock:
+            self._values.pop(key, None)
+            self._values[key] = value
+            while len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values(self) -> list[Value]:
+        """Returns the values, the most recently used at the end."""
+        with self._lock:
+            return list(self._values.values())
 
 
 @dataclass(frozen=True)

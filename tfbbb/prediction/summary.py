@@ -27,18 +27,12 @@ _PLAIN_SUMS = (
 def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
     """Returns the sums behind moments and information, for one block of draws.
 
-    Args:
-        likelihood: p(y | outputs).
-        outputs: [rows, S, ..., P], the draws by round, by sign, by member: the two
-            draws of a round and member are each other's mirror image.
-        members: Number K of members.
-
-    Returns:
-        Number of `draws` of a member; by member [rows, K, ..., k] the `mean`, the sum
-        of squared deviations from it of all draws (`squares`) and of the averages of
-        the rounds (`squares_of_rounds`), and sums over draws of the noise's variance,
-        of the variance of the mean where it was integrated, and, for classes, of
-        entropies [rows, K, ...].
+    The outputs [rows, S, ..., P] are by round, by sign, by member: the two draws of a
+    round and member are each other's mirror image. The sums are the number of `draws`
+    of a member; by member [rows, K, ..., k] the `mean`, the sum of squared deviations
+    from it of all draws (`squares`) and of the averages of the rounds
+    (`squares_of_rounds`), and sums over draws of the noise's variance, of the variance
+    of the mean where it was integrated, and, for classes, of entropies [rows, K, ...].
     """
     is_classes = likelihood.task == "classification"
     if not is_classes:
@@ -114,15 +108,10 @@ def summary(
     Members are parts of the mixture, of equal or of given weights: the variance between
     their means is epistemic, after the expected contribution of chance is subtracted.
 
-    Args:
-        found: The result of `sums` or `merged`.
-        weights: Weights of the members, [K]; None for equal ones.
-
-    Returns:
-        `mean`, `variance`, `epistemic`, `aleatoric`, `mean_standard_error` and, of
-        several members, `between_members`, each [rows, ..., k]; for classes also
-        `probabilities` [rows, ..., C], and `entropy` and `mutual_information`
-        [rows, ...] in nats, `H[E_w p] = E_w H[p] + I(y; w)`. All in float64.
+    It returns `mean`, `variance`, `epistemic`, `aleatoric`, `mean_standard_error` and,
+    of several members, `between_members`, each [rows, ..., k]; for classes also
+    `probabilities` [rows, ..., C], and `entropy` and `mutual_information` [rows, ...]
+    in nats, `H[E_w p] = E_w H[p] + I(y; w)`. All in float64.
     """
     member_means, draws = found["mean"], found["draws"]
     members = member_means.shape[1]

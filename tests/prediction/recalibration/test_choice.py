@@ -18,8 +18,8 @@ from tfbbb.prediction.recalibration import (
     VarianceScaling,
     choose,
 )
+from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted, HeldOut
-from tfbbb.prediction.recalibration.recalibration import apply
 from tfbbb.scores.metrics import calibration_error, negative_log_likelihood
 
 ROWS = 400

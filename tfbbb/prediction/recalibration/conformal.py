@@ -13,11 +13,8 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.inputs import input_tensors
-from tfbbb.prediction.recalibration.recalibration import (
-    IDENTITY,
-    Recalibration,
-    apply,
-)
+from tfbbb.prediction.recalibration.applied import apply
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import conformal_scores
 
@@ -173,7 +170,15 @@ class Conformal(Recalibration):
     def groups(self, inputs: Structure) -> tf.Tensor | None:
         if self.by is None:
             return None
-        return group_numbers(self, _column(inputs, self.by))
+        return self.group_numbers(_column(inputs, self.by))
+
+    def group_numbers(self, labels: ArrayLike) -> tf.Tensor | None:
+        # From 1, and 0 for no group.
+        column = tf.convert_to_tensor(labels)
+        found = tf.zeros([tf.shape(column)[0]], tf.int32)
+        for number, value in enumerate(self.group_values, start=1):
+            found = tf.where(_is_in_group(column, value), number, found)
+        return found
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -336,15 +341,6 @@ def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     if len(scores) <= MOST_SCORES:
         return scores
     return np.random.default_rng(0).permutation(scores)[:MOST_SCORES]
-
-
-def group_numbers(recalibration: Conformal, labels: ArrayLike) -> tf.Tensor:
-    """Returns the index of the group of each label, from 1, and 0 for none, [rows]."""
-    column = tf.convert_to_tensor(labels)
-    found = tf.zeros([tf.shape(column)[0]], tf.int32)
-    for number, value in enumerate(recalibration.group_values, start=1):
-        found = tf.where(_is_in_group(column, value), number, found)
-    return found
 
 
 def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:

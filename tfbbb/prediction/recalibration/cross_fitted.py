@@ -3,13 +3,14 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.recalibration.conformal import Conformal, group_numbers
-from tfbbb.prediction.recalibration.recalibration import Recalibration, apply
+from tfbbb.prediction.recalibration.applied import apply
+from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.tables.splitting import draw_folds
 
@@ -42,16 +43,19 @@ class HeldOut:
     def take(self, rows: np.ndarray) -> "HeldOut":
         """Returns some of the rows, by their indices."""
         names = ("targets", "labels", "together", "weights")
-        given = {name: getattr(self, name) for name in names}
-        taken = {k: None if x is None else x[rows] for k, x in given.items()}
+        taken: dict[str, Any] = {}
+        for name in names:
+            given = getattr(self, name)
+            taken[name] = None if given is None else given[rows]
         return replace(self, prediction=self.prediction.take(rows), **taken)
 
     def fit(self, method: Recalibration) -> Recalibration:
         """Returns the recalibration fitted to the rows, by groups if conformal."""
         rows = self.likelihood, self.prediction, self.targets, self.weights
-        if isinstance(method, Conformal):
-            return method.fitted(*rows, self.by, self.labels)
-        return method.fitted(*rows)
+        groups: dict[str, Any] = {}
+        if method.conformal:
+            groups = {"by": self.by, "labels": self.labels}
+        return method.fitted(*rows, **groups)
 
 
 class CrossFitted:
@@ -82,8 +86,8 @@ class CrossFitted:
             left_out = rows.take(places)
             fitted = rows.take(np.setdiff1d(order, places)).fit(method)
             groups = None
-            if left_out.labels is not None and isinstance(fitted, Conformal):
-                groups = group_numbers(fitted, left_out.labels)
+            if left_out.labels is not None:
+                groups = fitted.group_numbers(left_out.labels)
             part = apply(fitted, rows.likelihood, left_out.prediction, groups)
             self._parts.append((places, part))
 

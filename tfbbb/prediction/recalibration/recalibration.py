@@ -9,10 +9,8 @@ from tfbbb.base.strategy import Strategy
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
-from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.summary import summary, sums
 
 # Parts of the summary that are variances.
 VARIANCES = ("variance", "epistemic", "aleatoric", "between_members")
@@ -101,6 +99,10 @@ class Recalibration(Strategy):
         """Returns the index of each row's group, [rows]; None without groups."""
         return None
 
+    def group_numbers(self, labels: ArrayLike) -> tf.Tensor | None:
+        """Returns the index of the group of each label, [rows]; None without groups."""
+        return None
+
     def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         """Returns P(y <= values), [rows, ..., k]."""
         return mixture.cdf(values)
@@ -144,34 +146,3 @@ class Recalibration(Strategy):
 
 
 IDENTITY = Recalibration()
-
-
-def apply(
-    recalibration: Recalibration,
-    likelihood: Likelihood,
-    prediction: Predictive,
-    groups: Tensor = None,
-) -> Predictive:
-    """Returns the prediction of the same rows, recalibrated.
-
-    `groups` are the index of each row's group, [rows]; None without groups.
-    """
-    answers = live_answers(likelihood, recalibration)
-    density = recalibration.density
-    if not density.acts_on_outputs:
-        return prediction.answered_by(answers, groups)
-
-    def outputs(given: Tensor) -> tf.Tensor:
-        return density.outputs(likelihood, given)
-
-    def summarize(given: Tensor) -> dict[str, tf.Tensor]:
-        # Which member a draw belongs to is not known here, and only the parts of the
-        # variance and the standard error of the mean depend on it. In an average of
-        # models, whose draws come member by member, everything does.
-        weights = likelihood.member_weights
-        members = 1 if weights is None else len(weights)
-        return summary(sums(likelihood, outputs(given), members), weights=weights)
-
-    return prediction.answered_by(
-        answers, groups, outputs=outputs, summary=prediction.of_outputs(summarize)
-    )

@@ -28,12 +28,6 @@ def test_rows_are_sorted_by_mean_and_misses_coloured():
     assert to_hex(inside.get_facecolor()[0]) != to_hex(outside.get_facecolor()[0])
 
 
-def test_means_and_ends_are_drawn_as_those_of_a_prediction():
-    ends = (MEAN, MEAN - 1, MEAN + 1)
-    axes = intervals(ends, TRUTH, axes=Figure().subplots())
-    assert bars(axes) == [[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
-
-
 def test_intervals_use_the_level_and_the_target():
     mean = np.array([[0.0, 10.0], [1.0, 30.0]])
     prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
@@ -71,7 +65,6 @@ def test_bars_of_few_and_many_rows_have_gaps(rows):
         (PREDICTION, TRUTH, {"target": True}, "index of one of 1 targets"),
         (Classes(np.eye(3)[np.newaxis]), TRUTH, {}, "Classes have no mean"),
         (MEAN, TRUTH, {}, "Received: prediction of type ndarray"),
-        ((MEAN, MEAN), TRUTH, {}, "Received: a tuple of 2"),
     ],
 )
 def test_invalid_arguments_are_refused(prediction, y, options, message):

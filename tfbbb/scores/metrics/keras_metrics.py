@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.base.call_context import current_call
+from tfbbb.base.numbers import choice
 from tfbbb.base.types import ArrayLike, Config, DType, Tensor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
@@ -54,10 +55,7 @@ class PredictiveMetric(keras.metrics.Metric):
     def __init__(
         self, score: str, name: str | None = None, dtype: DType = None, **options: Any
     ):
-        if score not in SCORES:
-            raise ValueError(
-                f"`score` must be one of {sorted(SCORES)}. Received: score={score!r}"
-            )
+        choice("score", score, SCORES)
         super().__init__(name=name or score, dtype=dtype)
         self._score_name, self._score = score, SCORES[score]
         self._options = self._score.checked(options)

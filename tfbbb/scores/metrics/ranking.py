@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.numbers import choice
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
@@ -172,10 +173,8 @@ def _marks_and_scores(
 
 def check_uncertainty(by: str | None) -> None:
     """Raises ValueError if `by` is neither the name of an uncertainty nor None."""
-    if by is None or by in (*_OF_CLASSES, *_OF_BOTH):
-        return
-    names = ", ".join(f"'{name}'" for name in (*_OF_CLASSES, *_OF_BOTH))
-    raise ValueError(f"`by` must be one of {names}. Received: by={by!r}")
+    if by is not None:
+        choice("by", by, (*_OF_CLASSES, *_OF_BOTH))
 
 
 def named_uncertainty(prediction: Predictive, by: str | None, of_numbers: str) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @with_arguments
 def intervals(
-    prediction: "Predictive | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]",
+    prediction: "Predictive",
     y: npt.ArrayLike,
     *,
     level: float = 0.9,
@@ -45,27 +45,22 @@ def intervals(
     """Plots predictive intervals, sorted by predicted mean, and the true values.
 
     True values outside their interval have another colour; for a calibrated model their
-    expected share is `1 - level`. A tuple of means, lower and upper ends, [n] each, may
-    be given in place of the prediction.
+    expected share is `1 - level`.
 
     Example:
 
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
     >>> from matplotlib.figure import Figure
-    >>> axes = Figure().subplots()
-    >>> intervals(([1.2, 2.0], [0.8, 1.7], [1.6, 2.3]), [1.0, 2.5], axes=axes)
+    >>> prediction = model.predictive([[1.0], [2.0]], num_samples=20)
+    >>> intervals(prediction, [1.0, 2.5], axes=Figure().subplots())
     <Axes: xlabel='rows, by predicted mean', ylabel='target'>
     """
     checked_level("level", level)
-    if isinstance(prediction, tuple):
-        parts = prediction
-    else:
-        check_of_numbers(prediction)
-        parts = (prediction.mean, *prediction.interval(level))
-    if len(parts) != 3:
-        raise ValueError(
-            "A tuple in place of a prediction has means, lower and upper ends. "
-            f"Received: a tuple of {len(parts)}"
-        )
+    check_of_numbers(prediction)
+    parts = prediction.mean, *prediction.interval(level)
     mean, lower, upper = (column("prediction", part, target) for part in parts)
     truth = column("y", y, target)
     check_same_length(mean=mean, lower=lower, upper=upper, y=truth)

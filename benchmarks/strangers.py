@@ -104,8 +104,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 def read(entry: Mapping[str, Any], content: bytes) -> dict[str, Any]:
     """Reads a file as it is; compares what its columns are taken for with the key."""
     from tfbbb.tables import TableError, read_table
-    from tfbbb.tables.feature_inference import infer_features
-    from tfbbb.tables.relations import Relations
+    from tfbbb.tables.schema import infer_features
 
     key = key_of(entry)
     notes: list[str] = []
@@ -115,7 +114,7 @@ def read(entry: Mapping[str, Any], content: bytes) -> dict[str, Any]:
         try:
             table = read_table(path, notify=notes.append)
             features, left_out = infer_features(
-                table, table.column_names, {}, None, Relations(), refuses=False
+                table, table.column_names, {}, refuses=False
             )
         except TableError as error:
             refused = str(error).replace(str(path), "the file")

@@ -43,10 +43,8 @@ WITHOUT_TENSORFLOW = {
     "tfbbb.sklearn": set(),
     "tfbbb.tables": {
         # Layers and tensors of columns.
-        *("calendar_features", "features", "hashed_text"),
-        *("memory_rows", "one_hot"),
-        *("piecewise_linear_encoding", "row_encoder", "row_layout", "standardize"),
-        *("stored_rows", "text_means"),
+        *("calendar_features", "features", "number_features", "text_features"),
+        *("memory_rows", "row_layout", "stored_rows"),
     },
     "tfbbb.training.spec": set(),
 }

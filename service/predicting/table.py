@@ -11,7 +11,7 @@ from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
-from tfbbb.tables.read_columns import ReadColumns
+from tfbbb.tables.row_warnings import ReadColumns
 from tfbbb.tables.table_error import TableError
 
 

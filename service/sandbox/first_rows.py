@@ -3,8 +3,7 @@
 import pyarrow as pa
 
 from service.shared.json_types import JsonObject
-from tfbbb.tables.feature_inference import infer_features
-from tfbbb.tables.relations import Relations
+from tfbbb.tables.schema import infer_features
 
 _MOST_ROWS, _FEWEST_ROWS = 20_000, 500
 _MOST_CELLS = 1_000_000
@@ -33,7 +32,7 @@ class FirstRows:
         """Returns what a job takes each column for, as `tfbbb inspect` does."""
         table = pa.Table.from_batches(self._batches)
         features, left_out = infer_features(
-            table, table.column_names, {}, None, Relations(), refuses=False
+            table, table.column_names, {}, refuses=False
         )
         found: dict[str, JsonObject] = {
             column.name: {

@@ -12,14 +12,6 @@ class Histogram:
 
     When the range doubles, each cell takes in its neighbour, so that every count stays
     exact. The numbers span at least a quarter of the cells.
-
-    Example:
-
-    >>> histogram = Histogram(np.arange(100.0), np.ones(100, int))
-    >>> histogram.add(np.arange(100.0, 1000.0))
-    >>> edges, counts = histogram.bins()
-    >>> float(edges[0]), float(edges[-1]), int(counts.sum())
-    (0.0, 999.0, 1000)
     """
 
     def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
@@ -43,10 +35,7 @@ class Histogram:
         self._counts += np.bincount(self._cells(values), minlength=_CELLS)
 
     def bins(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the edges of about 20 bins of equal width, and their counts.
-
-        The first and the last bin end at the least and the greatest number.
-        """
+        """Returns the edges of about 20 bins of equal width, and their counts."""
         first, last = self._cells(np.array([self._least, self._greatest]))
         size = -(-(last + 1 - first) // _BINS)
         starts = np.arange(first, last + 1, size)

@@ -23,10 +23,9 @@ from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import InputError
 from tfbbb.export.reader import load
 from tfbbb.tables import TableError
-from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.plain_values import typed_table
-from tfbbb.tables.predict_rows import predict_rows
-from tfbbb.tables.scan import TableScan
+from tfbbb.tables.row_warnings import ColumnFaults
+from tfbbb.tables.scan import TableScan, predict_rows
 
 _MOST_ROWS = 2000
 _MOST_BYTES = 2**19

@@ -11,13 +11,12 @@ import pyarrow as pa
 from service.sandbox.cells import format_cell
 from service.shared.json_types import JsonList
 from service.shared.sandbox import PredictedRows
-from tfbbb.tables.answer_digits import with_sensible_digits
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import Format
 from tfbbb.tables.plain_values import PlainTypes
 from tfbbb.tables.scan import TableScan
-from tfbbb.tables.spooled_table import SpooledTable
-from tfbbb.tables.writing import write_rows
+from tfbbb.tables.stored_table import SpooledTable
+from tfbbb.tables.writing import with_sensible_digits, write_rows
 
 _SHOWN = 20
 
@@ -95,12 +94,7 @@ class PredictedFile:
 
 
 class _Doubt:
-    """Finds the most doubtful rows, block by block.
-
-    Attributes:
-        by: What makes them doubtful.
-        rows: Their indices, the most doubtful first.
-    """
+    """Finds the most doubtful rows, block by block."""
 
     def __init__(self) -> None:
         self.by = ""

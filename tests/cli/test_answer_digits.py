@@ -9,7 +9,7 @@ import typer
 
 from tfbbb.cli.kept_columns import with_kept_columns
 from tfbbb.cli.prediction_options import interval_levels
-from tfbbb.tables.answer_digits import with_sensible_digits
+from tfbbb.tables.writing import with_sensible_digits
 
 
 def test_targets_have_the_digits_of_their_standard_deviation():

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from tfbbb.cli import app
 from tfbbb.export import load
 from tfbbb.tables import read_table
-from tfbbb.tables.answer_digits import with_sensible_digits
-from tfbbb.tables.writing import write_table
+from tfbbb.tables.writing import with_sensible_digits, write_table
 
 
 def parsed(text):

@@ -23,7 +23,7 @@ from tfbbb.tables import (
     TableError,
     preprocessing,
 )
-from tfbbb.tables.reading import read_cells
+from tfbbb.tables.scan import read_cells
 
 ROWS = 60
 

@@ -16,7 +16,7 @@ from tests.export.test_columns import exported  # noqa: F401  (a fixture)
 from tests.export.test_predictive import CASES, X, network
 from tfbbb.export.inputs import to_tensors
 from tfbbb.layers import Conv2DVariational, DenseVariational
-from tfbbb.tables.hashed_text import HashedText
+from tfbbb.tables.text_features import HashedText
 
 # One of each kind of targets in short.
 SHORT = {"Normal, heteroscedastic", "Categorical"}

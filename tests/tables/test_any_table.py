@@ -60,7 +60,7 @@ OVERRIDES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(COLUMN, min_size=2, max_size=4),
     st.dictionaries(st.sampled_from(["x0", "x1", "y"]), OVERRIDES, max_size=2),

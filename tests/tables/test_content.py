@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from tfbbb.tables import TableError, read_table
-from tfbbb.tables.content import (
+from tfbbb.tables.format import (
     BEGINNING_BYTES,
     other_format,
 )

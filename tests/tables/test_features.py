@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tfbbb.tables import Schema, preprocessing
-from tfbbb.tables.standardize import Standardize
+from tfbbb.tables.number_features import Standardize
 
 ROWS = 40
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import TableError
-from tfbbb.tables.groups import group_repeated_rows, read_groups
+from tfbbb.tables.groups_and_times import group_repeated_rows, read_groups
 
 
 def test_rows_with_equal_values_are_a_group():

@@ -3,8 +3,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from tfbbb.tables import Schema
-from tfbbb.tables.hashed_text import HashedText, text_bucket
 from tfbbb.tables.row_layout import RowLayout
+from tfbbb.tables.text_features import HashedText, text_bucket
 
 
 def test_equal_texts_share_a_bucket_and_missing_text_has_its_own():

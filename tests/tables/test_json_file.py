@@ -17,7 +17,7 @@ from tfbbb.tables import (
     json_file,
     read_table,
 )
-from tfbbb.tables.reading import read_cells
+from tfbbb.tables.scan import read_cells
 
 written = functools.partial(files.written, name="table.jsonl")
 SCALARS = (

@@ -8,9 +8,8 @@ from tfbbb.tables import Schema
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.text import TextNotation
-from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.parsed_table import ParsedTable
+from tfbbb.tables.notations.words import TextNotation
+from tfbbb.tables.parsed_column import ParsedColumn, ParsedTable
 from tfbbb.tables.values import MISSING_DATE
 
 ROWS = 40

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tfbbb.tables.piecewise_linear_encoding import PiecewiseLinearEncoding
+from tfbbb.tables.number_features import PiecewiseLinearEncoding
 
 EDGES = [[0.0, 1.0, 3.0], [], [-2.0, 2.0]]
 

@@ -9,9 +9,8 @@ import tfbbb
 from tests.training import trainings
 from tfbbb.base.call_context import call_with
 from tfbbb.layers.row_axes import row_axes
-from tfbbb.tables.one_hot import OneHot
-from tfbbb.tables.piecewise_linear_encoding import PiecewiseLinearEncoding
-from tfbbb.tables.standardize import Standardize
+from tfbbb.tables.number_features import PiecewiseLinearEncoding, Standardize
+from tfbbb.tables.text_features import OneHot
 
 NUMBERS = np.array([[0.5], [np.nan], [3.0], [20.0]], np.float32)
 COLUMN = {"mean": 2.0, "scale": 4.0, "missing": True, "constant": False}

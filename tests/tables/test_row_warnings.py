@@ -4,9 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_faults import ColumnFaults
-from tfbbb.tables.read_columns import ReadColumns
-from tfbbb.tables.row_warnings import RowWarnings
+from tfbbb.tables.row_warnings import ColumnFaults, ReadColumns, RowWarnings
 
 TRAINING = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 3.0]])
 COLUMNS = [

@@ -38,7 +38,7 @@ def shrink_blocks(monkeypatch, size):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", size)
 
 
-@settings(SAME_FILE, max_examples=100)
+@settings(SAME_FILE, max_examples=40)
 @given(columns=st.lists(COLUMN, min_size=1, max_size=4))
 def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
     # The last cell is never empty: the line of an empty last cell is blank.
@@ -134,7 +134,6 @@ def test_arrow_files_with_wrong_offsets_are_refused(tmp_path):
     [
         (b"a" * 1000, "longer than 64 characters"),
         (b'a\n1\n"' + b"x\n" * 1000, "unexpected end of data"),
-        (b'a\n"' + b"x\n" * 1000 + b'"\n', "row longer than 64 bytes"),
         (b"a,b", "has a header but no rows"),
     ],
 )
@@ -143,6 +142,12 @@ def test_endless_rows_are_refused(tmp_path, monkeypatch, content, message):
     shrink_blocks(monkeypatch, 64)
     with pytest.raises(TableError, match=message):
         read_table(tmp_path / "table.csv")
+
+
+def test_a_row_may_be_longer_than_a_block(tmp_path, monkeypatch):
+    (tmp_path / "table.csv").write_text('a\n"' + "x\n" * 1000 + '"\n')
+    shrink_blocks(monkeypatch, 64)
+    assert read_table(tmp_path / "table.csv")["a"].to_pylist() == ["x\n" * 1000]
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path):
@@ -157,7 +162,7 @@ CELL = QUOTED.map(lambda text: '"{}"'.format(text.replace('"', '""'))) | (
 )
 
 
-@settings(SAME_FILE, max_examples=100)
+@settings(SAME_FILE, max_examples=40)
 @given(
     rows=st.lists(st.tuples(CELL, CELL), min_size=4, max_size=12),
     line_end=st.sampled_from(["\n", "\r\n"]),
@@ -186,4 +191,4 @@ def test_files_are_cut_into_blocks_where_quotes_allow(
     (tmp_path / "table.csv").write_text("a,b\n" + "".join(rows))
     scan = TableScan(tmp_path / "table.csv")
     assert scan.num_rows == 71
-    assert scan._file._is_parallel == is_cut
+    assert scan._file._is_irregular != is_cut

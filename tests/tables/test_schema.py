@@ -12,8 +12,7 @@ from tfbbb.tables import (
 )
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
-from tfbbb.tables.reading import read_cells
-from tfbbb.tables.scan import TableScan
+from tfbbb.tables.scan import TableScan, read_cells
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.target import missing_values, rows_with_target
 

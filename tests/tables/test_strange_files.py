@@ -15,7 +15,7 @@ GUESSED = "The file does not state its encoding"
 UNMARKED = "The file has no byte order mark"
 
 
-@settings(SAME_FILE, max_examples=150)
+@settings(SAME_FILE, max_examples=60)
 @given(file=strange_files(), suffix=st.sampled_from(["csv", "txt", "data", "csv.gz"]))
 def test_strange_files_are_read_as_meant_or_a_note_says(tmp_path, file, suffix):
     path = written(tmp_path, file.text.encode(file.encoding), f"table.{suffix}")

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import TableError
+from tfbbb.tables.groups_and_times import read_times
 from tfbbb.tables.override import Override
-from tfbbb.tables.times import read_times
 
 DAYS = [date(2024, 3, 1), date(2023, 12, 24), date(2024, 2, 29)]
 

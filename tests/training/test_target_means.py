@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.tables import Schema
-from tfbbb.tables.hashed_text import HashedText
+from tfbbb.tables.text_features import HashedText
 from tfbbb.training import JobSpec
 from tfbbb.training.network import make_network
 from tfbbb.training.preparation import prepare

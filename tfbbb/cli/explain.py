@@ -91,7 +91,7 @@ def explain_rows(
     """Explains the rows of a table with the names that the model's manifest has."""
     from tfbbb.cli.progress import track_names
     from tfbbb.judging.explain.explanation import explain as explained
-    from tfbbb.tables.notations.boolean import spellings
+    from tfbbb.tables.notations.words import spellings
 
     found = explained(
         model,

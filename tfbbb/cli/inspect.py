@@ -37,9 +37,8 @@ def inspect(
         from tfbbb.cli.job_fields import validate_fields
         from tfbbb.cli.job_options import parse_columns
         from tfbbb.cli.report import echo_schema
-        from tfbbb.tables.feature_inference import infer_features, parse_overrides
-        from tfbbb.tables.reading import read_cells
-        from tfbbb.tables.relations import Relations
+        from tfbbb.tables.scan import read_cells
+        from tfbbb.tables.schema import infer_features, parse_overrides
         from tfbbb.training.rows_with_target import (
             find_rows_with_target,
             infer_schema,
@@ -52,8 +51,6 @@ def inspect(
                 table,
                 table.column_names,
                 parse_overrides(overrides, table.column_names),
-                None,
-                Relations(),
                 refuses=False,
             )
             if as_json:

@@ -13,9 +13,8 @@ from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import Tensors, any_row, find_faults, to_tensors
 from tfbbb.export.manifest import InputError
 from tfbbb.prediction.answer_table import answer_table
-from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.known_targets import KnownTargets
-from tfbbb.tables.read_columns import ReadColumns
+from tfbbb.tables.row_warnings import ColumnFaults, ReadColumns
 
 _ROWS_AT_ONCE = 2048
 

@@ -47,8 +47,7 @@ def predict(
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.export.manifest import Manifest
         from tfbbb.tables.column_names import check_columns_exist
-        from tfbbb.tables.reading import notify_of_reading
-        from tfbbb.tables.scan import TableScan
+        from tfbbb.tables.scan import TableScan, notify_of_reading
         from tfbbb.tables.table_error import NoRowsError
         from tfbbb.tables.writing import check_writable
 

@@ -17,9 +17,8 @@ from tfbbb.tables.known_targets import (
     UnusableTarget,
     describe_unusable,
 )
-from tfbbb.tables.predict_rows import Ask, predict_rows
-from tfbbb.tables.scan import TableScan
-from tfbbb.tables.spooled_table import SpooledTable
+from tfbbb.tables.scan import Ask, TableScan, predict_rows
+from tfbbb.tables.stored_table import SpooledTable
 
 _FEW_ROWS = 2048
 # The rows of a block, and the table of their predictions.

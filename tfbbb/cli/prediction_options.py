@@ -17,7 +17,7 @@ def _read_standard_input(context: typer.Context, path: Path) -> Path:
     """Returns a file with the standard input for `-`, until the command ends."""
     if path != _STANDARD or context.resilient_parsing:
         return path
-    from tfbbb.tables.content import BEGINNING_BYTES, table_format
+    from tfbbb.tables.format import BEGINNING_BYTES, table_format
 
     given = typer.get_binary_stream("stdin")
     beginning = given.read(BEGINNING_BYTES)

@@ -43,8 +43,7 @@ def output_table(
 
 def with_digits_for(output: Path | None, predictions: "pa.Table") -> "pa.Table":
     """Rounds predictions to sensible digits, unless the output keeps all digits."""
-    from tfbbb.tables.answer_digits import with_sensible_digits
-    from tfbbb.tables.writing import keeps_all_digits
+    from tfbbb.tables.writing import keeps_all_digits, with_sensible_digits
 
     if output is not None and keeps_all_digits(output):
         return predictions

@@ -29,7 +29,7 @@ def read_training_table(
     """Reads a table, and prints what was found about its file."""
     from tfbbb.cli.job_fields import leave_out, validate_fields
     from tfbbb.tables.column_names import check_columns_exist
-    from tfbbb.tables.reading import read_cells
+    from tfbbb.tables.scan import read_cells
 
     job = validate_fields(fields)
     table = read_cells(path, sheet=sheet, notify=typer.echo)

@@ -20,9 +20,8 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import compose_letters
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.text import TextNotation
-from tfbbb.tables.read_columns import ReadColumns
-from tfbbb.tables.row_warnings import Faults
+from tfbbb.tables.notations.words import TextNotation
+from tfbbb.tables.row_warnings import Faults, ReadColumns
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
 

@@ -13,9 +13,8 @@ from sklearn.utils.validation import validate_data
 from tfbbb.base.types import ArrayLike
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.given_column import convert_column, is_missing
-from tfbbb.tables.given_table import as_source, is_table
-from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.given_table import as_source, convert_column, is_missing, is_table
+from tfbbb.tables.notations.words import TextNotation
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import are_texts, without_views
 

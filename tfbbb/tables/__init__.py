@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from tfbbb.tables import samples
     from tfbbb.tables.column import Column
     from tfbbb.tables.features import preprocessing
-    from tfbbb.tables.reading import read_table
-    from tfbbb.tables.scan import TableScan
+    from tfbbb.tables.scan import TableScan, read_table
     from tfbbb.tables.schema import Schema
     from tfbbb.tables.splitting import split
     from tfbbb.tables.table_error import TableError
@@ -32,7 +31,7 @@ _MODULES = {
     "TableError": "tfbbb.tables.table_error",
     "TableScan": "tfbbb.tables.scan",
     "preprocessing": "tfbbb.tables.features",
-    "read_table": "tfbbb.tables.reading",
+    "read_table": "tfbbb.tables.scan",
     "split": "tfbbb.tables.splitting",
 }
 

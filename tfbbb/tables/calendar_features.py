@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from tfbbb.base.types import Config, Tensor
-from tfbbb.tables.row_encoder import RowEncoder
+from tfbbb.tables.number_features import RowEncoder
 from tfbbb.tables.values import MISSING_DATE
 
 _DAY = 86400
@@ -122,11 +122,7 @@ class CalendarFeatures(RowEncoder):
 
 
 def year_and_month(days: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the year and the month, 1 to 12, of days since 1970.
-
-    Counts years from March, so that the leap day is the last of a year: in a year of
-    400, the days before the first of month m are (153 m + 2) // 5.
-    """
+    """Returns the year and the month, 1 to 12, of days since 1970."""
     shifted = days + _DAYS_TO_1970
     era = shifted // _DAYS_IN_400_YEARS
     day_of_era = shifted - era * _DAYS_IN_400_YEARS

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.notations.missing_marks import known_texts
 from tfbbb.tables.notations.notation import Notation, Texts, needs_text
 from tfbbb.tables.plain_values import (
@@ -27,18 +27,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one column of a table or a block of rows.
-
-    Attributes:
-        name: Name of the column.
-        given: The values as the table has them, without a dictionary.
-        is_category: Whether the program that gave the table says that the values are
-            categories, whatever their texts look like.
-        levels: The categories from the least to the greatest, if they have an order.
-        decimal_commas: Whether the file of the table has decimal commas.
-        has_no_type: Whether the values are texts because the file of the table has no
-            types, so that they may be plain numbers.
-    """
+    """The cells of one column of a table or a block of rows."""
 
     name: str
     given: pa.ChunkedArray
@@ -158,8 +147,8 @@ class Cells:
             return ticks / _PER_SECOND[self.type.unit]
         unit = "ms" if pa.types.is_date64(self.type) else self.type.unit
         ticks = self.values.cast(pa.int64())
-        whole = np.floor_divide(ticks.fill_null(0).to_numpy(), _PER_SECOND[unit])
-        return np.where(self.values.is_valid().to_numpy(), whole, np.nan)
+        seconds = ticks.fill_null(0).to_numpy() / _PER_SECOND[unit]
+        return np.where(self.values.is_valid().to_numpy(), seconds, np.nan)
 
 
 def _metadata(table: ColumnSource) -> Mapping[bytes, bytes] | None:

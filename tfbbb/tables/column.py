@@ -10,8 +10,7 @@ import numpy as np
 from tfbbb.base.task import MAX_CATEGORIES
 from tfbbb.base.types import Config
 from tfbbb.tables.cells import Cells, Kind
-from tfbbb.tables.column_names import check_columns_exist
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource, check_columns_exist
 from tfbbb.tables.complaints import (
     check_all_readable,
     check_texts,
@@ -22,13 +21,10 @@ from tfbbb.tables.complaints import (
 )
 from tfbbb.tables.notation_choice import choose_notation
 from tfbbb.tables.notations import Notation, notation_from_dict
-from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.duration import DurationNotation
-from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 from tfbbb.tables.override import Override
-from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.parsed_table import parse_column
+from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.values import drop_missing
 
 _BUCKETS = 256
@@ -80,8 +76,8 @@ class Column:
         num_missing: Number of missing values in the table.
         precise: Whether single precision loses what differs between numbers, such as
             1e9 and 1e9 + 1, so that a model takes them in double precision.
-        codes: Of a column with buckets, the `tfbbb.tables.text_means.text_code` of each
-            text whose mean target a model takes; empty for none.
+        codes: Of a column with buckets, the `text_features.text_code` of each text
+            whose mean target a model takes; empty for none.
         means: The smoothed mean target of each of them, as a standardised number.
     """
 

@@ -4,13 +4,32 @@ import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tfbbb.base.suggestions import near_name
 from tfbbb.base.texts import listed
-from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _MOST_MISSING = 20
+
+
+@runtime_checkable
+class ColumnSource(Protocol):
+    """A table from which a schema is inferred: a `pyarrow.Table` or a `StoredTable`."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+
+    def column(self, name: str) -> "pa.ChunkedArray":
+        """Returns the values of a column."""
 
 
 def check_column_names(names: Sequence[str], *, where: str = "") -> None:
@@ -40,15 +59,7 @@ def compose_letters(text: str) -> str:
 
 
 def complete_names(names: Sequence[str]) -> list[str]:
-    """Returns names that are not empty and unique, with composed letters.
-
-    A column without a name is called by its number, and of a repeated name the second
-    column gets the suffix `_2`.
-
-    Example:
-    >>> complete_names(["a", "", "a", "a_2"])
-    ['a', 'column 2', 'a_3', 'a_2']
-    """
+    """Returns names that are not empty and unique, with composed letters."""
     names = [compose_letters(name) for name in names]
     taken = {name for name in names if name.strip()}
     seen: set[str] = set()
@@ -123,13 +134,7 @@ def check_columns_exist(
 def describe_missing_columns(
     asked: Iterable[str], names: Sequence[str], *, role: str
 ) -> str:
-    """Returns the error message for all missing columns, with suggestions.
-
-    Example:
-    >>> describe_missing_columns(["Area", "street"], ["area", "price"], role="text")
-    "The table has no text columns 'Area' (did you mean 'area'?) and 'street'; its \
-columns are 'area', 'price'."
-    """
+    """Returns the error message for all missing columns, with suggestions."""
     known = set(names)
     missing = list(dict.fromkeys(name for name in asked if name not in known))
     if not missing:

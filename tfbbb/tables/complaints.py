@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.words import OrderedNotation
 from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import drop_missing, first_row

@@ -12,17 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.tables.csv_rows import Row
-from tfbbb.tables.csv_source import CsvSource
+from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.text_encoding import CsvSource
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # Parses whole rows; the first of a file begin with its header.
-ParseBlock = Callable[[memoryview | bytes, bool], pa.RecordBatch]
+ParseBlock = Callable[[Dialect, memoryview | bytes, bool], pa.RecordBatch]
 Block = TypeVar("Block")
 
 
 class UncertainRows(Exception):
-    """A block may end inside a row; only reading in one go can tell."""
+    """A block may end inside a row."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +71,27 @@ class CsvBlocks:
     `UncertainRows`.
     """
 
-    def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
+    def __init__(self, source: CsvSource, dialect: Dialect, parse: ParseBlock) -> None:
         self._source = source
-        self._delimiter = delimiter
+        self._dialect = dialect
         self._parse_rows = parse
         # Buffers that no block uses: new memory costs as much time as reading a file.
         self._unused: list[bytearray] = []
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the batches in the order of the file."""
-        yield from parse_blocks(self._cut(self._source), self._parse)
+        yield from parse_blocks(self._cut(), self._parse)
 
     def _parse(self, block: _Block, is_first: bool) -> pa.RecordBatch:
         """Parses a block; raises `UncertainRows` if it may end inside a row."""
         try:
-            batch = self._parse_rows(block.rows, is_first)
+            batch = self._parse_rows(self._dialect, block.rows, is_first)
         except pa.ArrowInvalid as error:
             # The first block may hold nothing but the header.
             is_empty = is_first and "Empty CSV" in str(error)
-            is_half = block.has_quotes and not _has_whole_rows(block, self._delimiter)
+            is_half = block.has_quotes and not _has_whole_rows(
+                block, self._dialect.delimiter
+            )
             if is_empty or is_half:
                 raise UncertainRows from None
             raise
@@ -97,22 +100,23 @@ class CsvBlocks:
         self._unused.append(block.buffer)
         return batch
 
-    def _cut(self, source: CsvSource) -> Iterator[_Block]:
-        """Yields blocks of whole rows, each of at most `source.longest` bytes."""
-        rest = b""
+    def _cut(self) -> Iterator[_Block]:
+        """Yields blocks of whole rows, each of at most `longest` bytes of a source."""
+        source, dialect, rest = self._source, self._dialect, b""
         is_first, is_last = True, False
-        with source.open() as file:
+        with source.open_as_utf8(
+            dialect.encoding, is_damaged=dialect.is_damaged
+        ) as file:
             while not is_last:
-                buffer = self._unused.pop() if self._unused else _buffer(source)
+                unused = self._unused
+                buffer = unused.pop() if unused else bytearray(source.longest)
                 buffer[: len(rest)] = rest
                 size = len(rest) + file.readinto(memoryview(buffer)[len(rest) :])
                 is_last = size < len(buffer)
                 end = size if is_last else _end_of_rows(buffer)
                 has_mark = buffer.startswith(_BYTE_ORDER_MARK, 0, end)
-                # Reading in one go refuses rows longer than a block, and keeps a byte
-                # order mark that begins a later row.
-                is_short = is_first and is_last
-                if is_short or (not end and not is_last) or (has_mark and not is_first):
+                # A row may be longer than a block, or begin with a byte order mark.
+                if (not end and not is_last) or (has_mark and not is_first):
                     raise UncertainRows
                 rest = bytes(memoryview(buffer)[end:size])
                 if not _is_blank(buffer, end):
@@ -123,7 +127,8 @@ class CsvBlocks:
 def write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
     """Writes rows that Python has parsed in UTF-8 with commas, without a header."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    # Quotes cells with either of these.
+    writer = csv.writer(text, lineterminator="\r\n")
     is_first = True
     for row in rows:
         writer.writerow(row.cells)
@@ -134,10 +139,6 @@ def write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
             is_first = False
     if text.tell() or is_first:
         yield text.getvalue().encode()
-
-
-def _buffer(source: CsvSource) -> bytearray:
-    return bytearray(source.longest)
 
 
 def _end_of_rows(block: bytearray) -> int:

@@ -7,20 +7,17 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from tfbbb.tables.blank_end import BlankEnd
 from tfbbb.tables.column_names import (
     check_column_names,
     complete_names,
     describe_names,
     fill_names,
 )
-from tfbbb.tables.content import check_content
 from tfbbb.tables.csv_blocks import (
     CsvBlocks,
     UncertainRows,
@@ -35,16 +32,21 @@ from tfbbb.tables.csv_rows import (
     read_rows,
     regular_rows,
 )
-from tfbbb.tables.csv_source import Compression, CsvSource
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect
+from tfbbb.tables.format import check_content
+from tfbbb.tables.leftovers import BlankEnd, RowNumbers, may_begin_with_index
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
-from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.plain_values import WITH_DECIMAL_COMMAS, WITHOUT_TYPES
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
-from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
+from tfbbb.tables.text_encoding import (
+    Compression,
+    CsvSource,
+    check_encoding,
+    find_other_encoding,
+)
 
-# No row may be longer than a block.
+# No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
 # Also after a space, as in "1, NaN".
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
@@ -62,15 +64,13 @@ class CsvFile:
     ) -> None:
         self._source = CsvSource(path, compression, BLOCK_BYTES)
         self._preferred = delimiter
-        # Whether the file can be cut into blocks of whole rows.
-        self._is_parallel = True
         self._dialect: Dialect | None = None
         # The names in the file, and those of the columns.
         self._given: list[str] = []
         self._names: list[str] = []
         # Places of the columns without a name that have values.
         self._valued: set[int] = set()
-        # Whether Arrow cannot parse the rows; then Python does.
+        # Whether Python parses the rows, because Arrow cannot.
         self._is_irregular = False
         self._rows: RegularRows | None = None
         self._remarks: tuple[str, ...] = ()
@@ -114,8 +114,8 @@ class CsvFile:
                 raise TableError(f"{self._source.path} is empty.")
             yield from self._check_batches(self._open())
         except UncertainRows:
-            self._is_parallel = False
-            raise StartOver from None
+            self._regularise()
+            raise
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             if "CSV parse error" in str(error):
                 self._regularise()
@@ -124,11 +124,6 @@ class CsvFile:
             _check_quotes(self._source, self._parsed_dialect)
             if not any(islice(read_rows(self._source, self._parsed_dialect), 1, 2)):
                 raise NoRowsError(self._source.path) from None
-            if "straddling" in str(error):
-                raise TableError(
-                    f"{self._source.path} has a row longer than {BLOCK_BYTES} bytes; "
-                    "is a quote never closed?"
-                ) from None
             self._regularise()
             raise
 
@@ -144,22 +139,11 @@ class CsvFile:
         self._rows = None
         if self._is_irregular or not dialect.suits_arrow:
             self._rows = regular_rows(self._source, dialect, self._given)
-            parse = partial(_parse_block, Dialect(has_header=False), names)
             blocks = write_blocks(self._rows, self._source.longest)
-            return parse_blocks(blocks, parse)
-        if self._is_parallel and dialect.encoding == "utf-8":
-            parse = partial(_parse_block, dialect, names)
-            return iter(CsvBlocks(self._source, dialect.delimiter, parse))
-        return pa.csv.open_csv(
-            self._source.stream(),
-            read_options=pa.csv.ReadOptions(
-                block_size=self._source.longest,
-                encoding=dialect.encoding,
-                **_skip_header(dialect, names),
-            ),
-            parse_options=_parse_options(dialect),
-            convert_options=_conversion_options(names),
-        )
+            return parse_blocks(
+                blocks, partial(_parse_block, names, Dialect(has_header=False))
+            )
+        return iter(CsvBlocks(self._source, dialect, partial(_parse_block, names)))
 
     def _check_batches(
         self, batches: Iterator[pa.RecordBatch]
@@ -195,6 +179,8 @@ class CsvFile:
                 del last[0]
             batch = batch.select([*names]).rename_columns([*names.values()])
             yield batch.replace_schema_metadata(metadata)
+        if not names:
+            raise TableError(f"{self._source.path} is empty.")
         if any(batch.num_rows for batch in last):
             self._check_last_row(last)
         start = int(numbers is not None)
@@ -223,7 +209,7 @@ class CsvFile:
         first = max(table.num_rows - RECENT, 0)
         rows = [[*row.values()] for row in table.slice(first).to_pylist()]
         # A cell holds a line break after a quote that is never closed.
-        if "\n" in (rows[-1][-1] or ""):
+        if {"\n", "\r"}.intersection(rows[-1][-1] or ""):
             _check_quotes(self._source, self._parsed_dialect)
         if self._rows is None and may_end_table(rows):
             self._regularise()
@@ -247,11 +233,7 @@ class CsvFile:
 
 
 def _read_header(source: CsvSource, dialect: Dialect) -> list[str]:
-    """Returns the cells of the header, or an empty list if it cannot be read.
-
-    Row names have no name. Without a header, all names are empty. A name that the
-    header lacks may be in the line of units.
-    """
+    """Returns the cells of the header, or an empty list if it cannot be read."""
     try:
         number = 1 if dialect.units_line is None else 2
         first, *others = islice(read_rows(source, dialect), number)
@@ -282,20 +264,25 @@ def _check_quotes(source: CsvSource, dialect: Dialect) -> None:
 
 
 def _parse_block(
-    dialect: Dialect, names: Sequence[str], block: memoryview | bytes, is_first: bool
+    names: Sequence[str], dialect: Dialect, block: memoryview | bytes, is_first: bool
 ) -> pa.RecordBatch:
     """Parses whole rows; the first begin with the header, if the file has one."""
-    reading = pa.csv.ReadOptions(column_names=names)
-    if is_first:
-        reading = pa.csv.ReadOptions(**_skip_header(dialect, names))
-    # One block, in the calling thread.
-    reading.block_size = len(block) + 1
-    reading.use_threads = False
     table = pa.csv.read_csv(
         pa.BufferReader(pa.py_buffer(block)),
-        reading,
-        _parse_options(dialect),
-        _conversion_options(names),
+        pa.csv.ReadOptions(
+            column_names=names,
+            skip_rows=dialect.header_line - 1 if is_first else 0,
+            skip_rows_after_names=int(is_first and dialect.has_header),
+            # One block, in the calling thread.
+            block_size=len(block) + 1,
+            use_threads=False,
+        ),
+        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        pa.csv.ConvertOptions(
+            null_values=_NULL,
+            strings_can_be_null=True,
+            column_types=dict.fromkeys(names, pa.string()),
+        ),
     )
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
@@ -305,24 +292,3 @@ def _complete(given: Sequence[str], dialect: Dialect) -> list[str]:
     if dialect.has_row_names:
         given = ["row names", *given[1:]]
     return complete_names(given)
-
-
-def _skip_header(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the options that replace the header by other names."""
-    return {
-        "column_names": names,
-        "skip_rows": dialect.header_line - 1,
-        "skip_rows_after_names": int(dialect.has_header),
-    }
-
-
-def _parse_options(dialect: Dialect) -> pa.csv.ParseOptions:
-    return pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
-
-
-def _conversion_options(names: Sequence[str]) -> pa.csv.ConvertOptions:
-    return pa.csv.ConvertOptions(
-        null_values=_NULL,
-        strings_can_be_null=True,
-        column_types=dict.fromkeys(names, pa.string()),
-    )

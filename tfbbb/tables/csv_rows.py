@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from tfbbb.tables.csv_source import CsvSource
 from tfbbb.tables.dialect import DELIMITERS, Dialect
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS
 from tfbbb.tables.table_error import TableError
+from tfbbb.tables.text_encoding import CsvSource
 
 NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")
 # Most rows at the end that may be a footer.
@@ -40,13 +40,7 @@ _SENTENCE_LENGTH = 25
 
 
 class Row(NamedTuple):
-    """The cells of a row that is not blank.
-
-    Attributes:
-        line: The number of its first line.
-        cells: The cells.
-        follows_gap: Whether a blank line is above.
-    """
+    """The cells of a row that is not blank."""
 
     line: int
     cells: list[str]
@@ -332,10 +326,7 @@ class RegularRows:
         return not self._num_single and (is_sentence or (has_words and self._width > 2))
 
     def _is_sentence(self, row: Row) -> bool:
-        """Whether a line between spaces has more or fewer words than a row has cells.
-
-        It has no number in the columns of numbers.
-        """
+        """Whether a line between spaces is no row, by its words, without numbers."""
         is_ragged = len(row.cells) != self._width
         return self._dialect.delimiter == " " and is_ragged and not self._fits(row)
 

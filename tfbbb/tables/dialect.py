@@ -40,10 +40,6 @@ class Dialect:
         remarks: Sentences about what reading named, filled or left out.
         has_mark: Whether UTF-8 text begins with a byte order mark, without which it
             is as plain.
-
-    Example:
-    >>> print(Dialect("cp1252", ";", ",").describe())
-    Windows-1252 (Western European) text, separated by semicolons, with decimal commas.
     """
 
     encoding: Encoding = "utf-8"
@@ -74,7 +70,6 @@ class Dialect:
             and self.delimiter != " "
             and not self.has_row_names
             and self.units_line is None
-            and not self.is_damaged
         )
 
     def describe(self) -> str:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tfbbb.tables.content import BEGINNING_BYTES
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
-from tfbbb.tables.csv_source import CsvSource, decode
 from tfbbb.tables.dialect import (
     DELIMITERS,
     DecimalMark,
     Delimiter,
     Dialect,
 )
+from tfbbb.tables.format import BEGINNING_BYTES
 from tfbbb.tables.header_search import (
     Reading,
     describe_header,
@@ -24,8 +23,8 @@ from tfbbb.tables.header_search import (
     is_numeric,
     lacks_header,
 )
-from tfbbb.tables.pandas_index import may_begin_with_index
-from tfbbb.tables.text_encoding import FoundEncoding, find_encoding
+from tfbbb.tables.leftovers import may_begin_with_index
+from tfbbb.tables.text_encoding import CsvSource, FoundEncoding, decode, find_encoding
 
 # Most lines above the header that are not blank.
 _MOST_TITLES = 20
@@ -157,10 +156,7 @@ def _is_strict(text: str, dialect: Dialect) -> bool:
 
 
 def _rank_quotes(reading: Reading) -> tuple[float, bool]:
-    """Ranks readings of equal delimiters: by rows that fit, then without quotes left.
-
-    A column, or the names of the columns, are in single quotes if all of the cells are.
-    """
+    """Ranks readings of one delimiter: by rows that fit, then without quotes left."""
     are_left = reading.dialect.quote == '"' and any(
         all(_SINGLE.fullmatch(cell) for cell in cells if not is_missing(cell))
         for cells in (reading.header, *reading.columns)
@@ -221,11 +217,7 @@ def _is_unnamed(cells: list[str]) -> bool:
 
 
 def _may_follow_titles(reading: Reading) -> bool:
-    """Whether a row below titles is certainly a header.
-
-    It has distinct names that are not numbers, above a column of numbers. Otherwise a
-    column of texts with commas would be taken for a title with a table below.
-    """
+    """Whether a row below titles is certainly a header."""
     names = reading.header
     return (
         reading.width > 1
@@ -252,10 +244,7 @@ def _has_spaces(spaces: Reading, readings: Sequence[Reading]) -> bool:
 
 
 def _are_spaces(reading: Reading) -> bool:
-    """Whether tabs are among spaces that separate cells.
-
-    Then all cells of a column hold several numbers with spaces between.
-    """
+    """Whether tabs are among spaces that separate cells."""
     return any(
         all(len(cell.split()) > 1 and is_number(cell.split()[0]) for cell in column)
         for column in reading.columns

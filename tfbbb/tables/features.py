@@ -5,11 +5,9 @@ import keras
 from tfbbb.base.types import Config
 from tfbbb.tables.calendar_features import CalendarFeatures
 from tfbbb.tables.column import Column
-from tfbbb.tables.hashed_text import HashedText
-from tfbbb.tables.one_hot import OneHot
-from tfbbb.tables.piecewise_linear_encoding import PiecewiseLinearEncoding
+from tfbbb.tables.number_features import PiecewiseLinearEncoding, Standardize
 from tfbbb.tables.schema import Schema
-from tfbbb.tables.standardize import Standardize
+from tfbbb.tables.text_features import HashedText, OneHot
 
 # Of all columns together: more would make the first layer the slowest part.
 _MOST_INTERVALS = 1000
@@ -47,7 +45,7 @@ def preprocessing(
     Dates become days, years and cycles: see
     `tfbbb.tables.calendar_features.CalendarFeatures`. A text column of too many
     categories becomes indicators of buckets, and the mean target of each text if the
-    schema has it: see `tfbbb.tables.hashed_text.HashedText`.
+    schema has it: see `tfbbb.tables.text_features.HashedText`.
     A missing value in a column that was complete in training becomes 0 too, like the
     mean; missing text counts as text that training did not see.
 
@@ -58,7 +56,7 @@ def preprocessing(
     Args:
         schema: Schema of the training table.
         piecewise_linear: Whether numbers also have a
-            `tfbbb.tables.piecewise_linear_encoding.PiecewiseLinearEncoding`.
+            `tfbbb.tables.number_features.PiecewiseLinearEncoding`.
 
     Returns:
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`

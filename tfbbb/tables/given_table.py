@@ -1,24 +1,23 @@
 """Conversion of a program's tables to Arrow tables."""
 
+import datetime
+import decimal
+import numbers
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
-from tfbbb.base.types import TableLike
-from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.given_column import convert_column, convert_dictionary
+from tfbbb.base.types import ArrayLike, TableLike
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.column_names import ColumnSource, check_column_names
 from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import are_numbers, are_texts, cell_text
 
 
 def as_source(given: TableLike) -> ColumnSource:
-    """Converts a table to a `ColumnSource`, whose columns can be read one by one.
-
-    Example:
-    >>> as_source({"x": [1.0, None], "y": ["a", "b"]}).column_names
-    ['x', 'y']
-    """
+    """Converts a table to a `ColumnSource`, whose columns can be read one by one."""
     if isinstance(given, pa.Table):
         return _convert_dictionaries(given)
     if not isinstance(given, pa.RecordBatch) and hasattr(given, "column_names"):
@@ -84,3 +83,107 @@ def _convert_dictionaries(table: pa.Table) -> pa.Table:
 
 def _is_pandas(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "pandas"
+
+
+_TIMES = (datetime.date, datetime.time)
+
+
+def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
+    """Converts a list, an array, or a column of pandas.
+
+    Values of several types, such as numbers beside texts, become texts. Intervals, as
+    `pd.cut` returns them, become an ordered category, periods become dates, and sparse
+    columns dense ones.
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    # An array [n, 1] is a column of n values.
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise TableError(
+            f"Column {name!r} holds complex numbers, which a model cannot read; turn "
+            "them into columns of real numbers, or leave the column out."
+        )
+    values = _plain(values)
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        if not _may_be_mixed(values):
+            raise
+    return _as_texts(name, values)
+
+
+def convert_dictionary(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Converts a dictionary-encoded column to a category of texts."""
+    type_ = column.type
+    texts = are_texts(type_.value_type)
+    known = column.unify_dictionaries()
+    if not known.num_chunks or not (texts or are_numbers(type_.value_type)):
+        return column.cast(type_.value_type)
+    levels = known.chunk(0).dictionary
+    if not texts:
+        levels = Cells(name, pa.chunked_array([levels])).digits.values
+    levels = levels.cast(pa.string())
+    if isinstance(levels, pa.ChunkedArray):
+        levels = levels.combine_chunks()
+    return pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(
+                chunk.indices, levels, ordered=bool(type_.ordered)
+            )
+            for chunk in known.chunks
+        ]
+    )
+
+
+def _plain(values: Any) -> Any:
+    """Returns a column of pandas whose type Arrow lacks as one that Arrow has."""
+    dtype = getattr(values, "dtype", None)
+    kind = type(dtype).__name__
+    if kind == "SparseDtype":
+        return np.asarray(values)
+    if kind == "PeriodDtype":
+        return getattr(values, "dt", values).to_timestamp()
+    if kind == "IntervalDtype":
+        # The categories of what is not ordered are sorted.
+        values, kind = values.astype("category"), "CategoricalDtype"
+        values = getattr(values, "cat", values).as_ordered()
+    if kind == "CategoricalDtype":
+        categorical = getattr(values, "cat", values)
+        categories = categorical.categories
+        if type(categories.dtype).__name__ in ("IntervalDtype", "PeriodDtype") or (
+            categories.dtype == object
+            and not all(isinstance(x, str) for x in categories)
+        ):
+            return categorical.rename_categories([cell_text(x) for x in categories])
+    return values
+
+
+def _may_be_mixed(values: Any) -> bool:
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return isinstance(values, list | tuple) or kind == "O"
+
+
+def _as_texts(name: str, values: Any) -> pa.Array:
+    """Returns values of several types as texts, numbers as their digits."""
+    texts: list[str | None] = []
+    for row, value in enumerate(values, start=1):
+        if is_missing(value):
+            texts.append(None)
+        elif isinstance(value, (str, numbers.Real, decimal.Decimal, np.bool, *_TIMES)):
+            texts.append(cell_text(value))
+        else:
+            raise TableError(
+                f"Column {name!r} has a value of type {type(value).__name__} in row "
+                f"{row}, but must hold numbers, booleans, dates or texts; convert the "
+                "values, or leave the column out."
+            )
+    return pa.array(texts, pa.string())
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or a missing value of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating | decimal.Decimal) and value != value

@@ -31,12 +31,7 @@ _UNIT = re.compile(r"[^\W\d]{1,2}[\w/²³°]{0,4}|[%°$€£]\w?")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a file holds if it is parsed by a dialect.
-
-    Attributes:
-        dialect: The delimiter and the quotes.
-        rows: The rows, with the header first.
-    """
+    """What a file holds if it is parsed by a dialect."""
 
     dialect: Dialect
     rows: list[Row]
@@ -48,10 +43,7 @@ class Reading:
 
     @cached_property
     def has_row_names(self) -> bool:
-        """Whether the rows begin with a distinct name that the header lacks.
-
-        So R writes a table.
-        """
+        """Whether the rows begin with a distinct name that the header lacks."""
         width = len(self.header) + 1
         rows = [
             row.cells
@@ -69,10 +61,7 @@ class Reading:
         )
 
     def _above_footers(self, width: int) -> list[Row]:
-        """Returns the rows below the header without lines at the end without numbers.
-
-        The first of these follows a blank line or has another number of cells.
-        """
+        """Returns the rows below the header, less lines at the end without numbers."""
         rows = self.rows[1:]
         for place in range(max(len(rows) - _MOST_FOOTERS, 0), len(rows)):
             below = rows[place:]
@@ -109,10 +98,7 @@ class Reading:
 
     @cached_property
     def columns(self) -> list[tuple[str, ...]]:
-        """The cells below the header, of the rows as long as the header.
-
-        A header may be repeated, but not by many rows.
-        """
+        """The cells below the header, of the rows as long as the header."""
         rows = [row.cells for row in self._above_footers(self.width) if self._fits(row)]
         others = [cells for cells in rows if cells != self.header]
         rows = rows if 2 * len(others) < len(rows) else others
@@ -131,10 +117,7 @@ class Reading:
 
     @cached_property
     def has_joined_numbers(self) -> bool:
-        """Whether cells of a column are numbers beside a delimiter, the first one too.
-
-        Then this delimiter separates them, and the table has no header.
-        """
+        """Whether a delimiter is beside numbers in cells, so that it separates them."""
         for first, column in zip(self.rows[0].cells, self.columns, strict=False):
             if not _is_joined(first):
                 continue
@@ -157,12 +140,7 @@ def is_numeric(cells: Sequence[str]) -> bool:
 
 
 def lacks_header(reading: Reading) -> bool:
-    """Whether the first row looks like the values below it.
-
-    All of its cells above numbers are numbers, and they are no names such as years or
-    counts, or several marks of missing values; or it has a text that its column has
-    below, too.
-    """
+    """Whether the first row looks like the values below it."""
     first = reading.header
     columns = reading.columns
     if reading.has_row_names or not columns[0]:
@@ -235,11 +213,7 @@ def _is_mostly_numeric(cells: Sequence[str]) -> bool:
 
 
 def find_units_line(reading: Reading) -> int | None:
-    """Returns the line below the header if it has units or further names.
-
-    It has texts above all columns of numbers, in brackets or of several kinds, and
-    none of these texts are in the columns.
-    """
+    """Returns the line below the header if it has units or further names."""
     if len(reading.rows) < 3 or len(reading.rows[1].cells) != len(reading.header):
         return None
     row = reading.rows[1]

@@ -25,10 +25,7 @@ _Row = Mapping[str, _Scalar]
 
 
 class JsonFile:
-    """A file of JSON lines as record batches of texts: one object per line.
-
-    A column has the values of one key; it has missing values for lines without the key.
-    """
+    """A file of JSON lines as record batches of texts: one object per line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -5,28 +5,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfbbb.base.texts import abbreviate
-from tfbbb.tables.cells import Cells, Kind
-from tfbbb.tables.column_names import check_columns_exist
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.column_names import ColumnSource, check_columns_exist
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.notations.text import TextNotation
-from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
-from tfbbb.tables.target import missing_values, written_as_classes
+from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.target import (
+    class_indices,
+    missing_values,
+    parse_classes,
+    written_as_classes,
+)
 
 _KINDS = {"number": "a number", "duration": "a duration", "boolean": "a boolean"}
 
 
 class UnusableTarget(NamedTuple):
-    """A target that a row has, but that has no density.
-
-    Attributes:
-        cell: The target as it is written.
-        reason: Why it has no density, such as `"is not a number"`.
-    """
+    """A target that a row has, but that has no density."""
 
     cell: object
     reason: str
@@ -80,10 +76,7 @@ class KnownTargets:
 
     @property
     def filled(self) -> np.ndarray:
-        """The targets, with that of the first known row where there is none to use.
-
-        So all rows can be asked for at once. One row needs a usable target.
-        """
+        """The targets, with that of the first known row where there is none to use."""
         known = self.known
         return self.values[np.where(known, np.arange(len(known)), np.argmax(known))]
 
@@ -114,11 +107,10 @@ def read_known_targets(
     cells = Cells.read(table, name).written_for("numeric", notation)
     if classes is None:
         return read_known_numbers(cells, notation)
-    parsed = _parse_classes(written_as_classes(cells, classes), notation)
-    known = pa.array(classes, parsed.texts.type)
-    indices = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
+    cells = written_as_classes(cells, classes)
+    parsed = parse_classes(cells, "categorical", notation)
     missing = missing_values(table, name, notation)
-    values = np.where(missing, -1, indices[parsed.values]).astype(np.int32)
+    values = np.where(missing, -1, class_indices(parsed, classes)).astype(np.int32)
     return KnownTargets(
         values,
         {
@@ -144,15 +136,6 @@ def read_known_numbers(cells: Cells, notation: Notation | None) -> KnownTargets:
             for row in np.flatnonzero(parsed.unreadable)
         },
     )
-
-
-def _parse_classes(cells: Cells, notation: Notation | None) -> ParsedColumn:
-    """Reads classes; of a number, a fraction too, its digits."""
-    kind: Kind = "categorical"
-    if cells.kind == kind:
-        return ParsedColumn.parse(cells, kind, notation)
-    places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
-    return ParsedColumn(cells.name, kind, notation, places, missing, labels)
 
 
 def describe_unusable(

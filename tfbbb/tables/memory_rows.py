@@ -12,11 +12,7 @@ from tfbbb.tables.row_layout import RowLayout
 
 
 class BatchSource(Protocol):
-    """The training rows of a model, in memory or on disk.
-
-    Attributes:
-        num_rows: Number of rows.
-    """
+    """The training rows of a model, in memory or on disk."""
 
     num_rows: int
 
@@ -41,19 +37,7 @@ class BatchSource(Protocol):
 
 
 class MemoryRows:
-    """Training rows in memory, each epoch shuffled as a whole.
-
-    Shuffles indices instead of rows, so that shuffling wide rows costs no more.
-
-    Example:
-
-    >>> from tfbbb.tables import Schema, samples
-    >>> table = samples.diabetes()
-    >>> layout = RowLayout(Schema.infer(table, "progression"))
-    >>> rows = MemoryRows(layout, layout.encode(table))
-    >>> [len(targets) for _, targets in rows.batches(200, seed=0).take(4)]
-    [200, 200, 42, 200]
-    """
+    """Training rows in memory, each epoch shuffled as a whole."""
 
     def __init__(
         self, layout: RowLayout, rows: np.ndarray, weights: np.ndarray | None = None

@@ -4,55 +4,184 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tfbbb.tables.cells import Cells, Kind
+from tfbbb.tables.column_words import AMOUNTS, CALENDAR, CODES, naming, words
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
     count_cells,
     show_example,
     unreadable_as_asked,
 )
-from tfbbb.tables.identifiers import naming, words
 from tfbbb.tables.notations import (
     Notation,
     infer_beside_odd_cells,
     infer_marks,
     infer_notation,
 )
-from tfbbb.tables.notations.boolean import BooleanNotation
-from tfbbb.tables.notations.compact_date import are_months, find_compact_dates
-from tfbbb.tables.notations.date import DateNotation, Order
+from tfbbb.tables.notations.date import (
+    DateNotation,
+    Order,
+    are_months,
+    find_compact_dates,
+)
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding, choose_century
-from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.text import TextNotation
-from tfbbb.tables.numbered_texts import (
-    find_two_digit_numbers,
-    remark_on_numbered_categories,
-)
+from tfbbb.tables.notations.missing_marks import are_familiar
+from tfbbb.tables.notations.notation import as_float
+from tfbbb.tables.notations.number import UNITS, UNITS_OF_TIME, NumberNotation
+from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 from tfbbb.tables.override import Override, OverrideKind
-from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.values import drop_missing
 
-# Of columns whose numbers may be as large as 202203.
-_NAMES_OF_AMOUNTS = frozenset(
-    (
-        *("price", "prices", "cost", "costs", "salary", "income", "wage", "amount"),
-        *("value", "revenue", "sales", "profit", "budget", "population", "pop", "area"),
-        *("distance", "mileage", "odometer", "km", "miles", "count", "total", "zip"),
-        *("plz", "postal", "postcode", "zipcode", "size", "weight", "volume"),
+# All digits are 9, of which the last may be decimals, as in 999.9.
+_WHOLE = [10.0**digits - 1 for digits in range(2, 16)]
+_NINES = (*_WHOLE, *(w / 10 for w in _WHOLE[1:]), *(w / 100 for w in _WHOLE[2:]))
+_SENTINELS = frozenset(sign * number for number in _NINES for sign in (-1, 1))
+# How many ranges of the other values lie between them and the number. -99 and so on
+# need none if no other value is negative.
+_RANGES, _RANGES_OF_TWO_DIGITS = 5.0, 20.0
+_FEWEST, _FEWEST_OTHERS = 2, 5
+# One alone must be so far away, unless it is the only negative value.
+_RANGES_OF_ONE = 1000.0
+_FEWEST_BESIDE_TYPING_ERROR = 20
+
+
+def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
+    """Finds numbers of nines far outside of all others of a column."""
+    counts: dict[float, int] = {}
+    while len(numbers) >= _FEWEST_OTHERS:
+        low, high = float(numbers.min()), float(numbers.max())
+        ends = _SENTINELS.intersection((low, high))
+        if not ends:
+            return {
+                value: count
+                for value, count in sorted(counts.items())
+                if low < high and _is_sentinel(value, count, low, high)
+            }
+        for end in ends:
+            others = numbers[numbers != end]
+            counts[end] = len(numbers) - len(others)
+            numbers = others
+    return {}
+
+
+def find_typing_error(numbers: np.ndarray) -> float | None:
+    """Finds one number far outside of all others, such as 1e12 among weights."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    if len(known) <= _FEWEST_BESIDE_TYPING_ERROR:
+        return None
+    for place, others in ((-1, known[:-1]), (0, known[1:])):
+        low, high = others[0], others[-1]
+        distance = max(low - known[place], known[place] - high)
+        if distance > _RANGES_OF_ONE * (high - low) > 0.0:
+            return float(known[place])
+    return None
+
+
+def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
+    distance = max(low - value, value - high) / (high - low)
+    is_only_negative = value < 0 <= low
+    if count < _FEWEST:
+        far = _RANGES_OF_TWO_DIGITS if is_only_negative else _RANGES_OF_ONE
+        return distance > far
+    if is_only_negative:
+        return True
+    return distance > (_RANGES if abs(value) > 99 else _RANGES_OF_TWO_DIGITS)
+
+
+# The days of a month. Of more, whole numbers with letters are measurements.
+_MOST = 31
+# Of doors, cylinders and the like.
+_MOST_OF_WORDS = 16
+_FEWEST_CATEGORIES, _ROWS_PER_CATEGORY = 3, 5
+# The share of a run from 0 or 1, and of the minutes of an hour, that must be there.
+_RUN_SHARE, _MINUTES_SHARE = 0.75, 0.9
+_MINUTES = 60
+# Words for a missing value, beside the numbers.
+_MOST_MARKS = 20
+
+
+def find_two_digit_numbers(cells: Cells) -> tuple[NumberNotation, str] | None:
+    """Finds whether texts of two digits, such as `07`, are numbers and no codes.
+
+    They are if all are at most 59 and the name says a month, day, hour, minute or week.
+    If the name says neither this nor a code, they are if all are at most 31, or nearly
+    all minutes of an hour.
+    """
+    distinct = cells.texts.distinct
+    if len(distinct) > _MINUTES + _MOST_MARKS:
+        return None
+    familiar = are_familiar(distinct)
+    digits = distinct.filter(pc.invert(familiar))
+    fit = pc.match_substring_regex(digits, r"^[0-5]\d$")
+    zeros = digits.filter(pc.match_substring_regex(digits, r"^0"))
+    if not len(zeros) or not pc.all(fit).as_py():
+        return None
+    if not _are_of_calendar(cells.name, np.sort(as_float(digits))):
+        return None
+    marks = tuple(text.lower() for text in distinct.filter(familiar).to_pylist())
+    remark = (
+        f"Its numbers of two digits, such as {show_example(zeros)}, are read as "
+        "numbers, not as codes; text overrules this."
     )
-)
+    return NumberNotation(missing_marks=marks), remark
+
+
+def _are_of_calendar(name: str, numbers: np.ndarray) -> bool:
+    """Whether a name or the distinct numbers are those of a calendar or a clock."""
+    named = set(words(name))
+    if named & CALENDAR:
+        return True
+    if named & CODES or naming(name) in ("identifier", "numbering"):
+        return False
+    are_minutes = numbers[0] == 0 and len(numbers) >= _MINUTES_SHARE * _MINUTES
+    return bool(numbers[-1] <= _MOST or are_minutes)
+
+
+def remark_on_numbered_categories(cells: Cells, notation: NumberNotation) -> str | None:
+    """Returns a remark if numbers with a unit, such as `4door` or `7m`, are categories.
+
+    They are if whole numbers up to 31 stand directly before letters, each in five rows
+    on average, and run from 0 or 1; or, before a word that is no unit, if they are at
+    most 16. Before a unit other than of time or of one letter, they are numbers.
+    """
+    unit = notation.unit
+    if not unit.isalpha() or notation.bounds or notation.footnotes:
+        return None
+    texts = cells.texts
+    parsed = texts.parse(notation)
+    known = ~np.isnan(parsed.numbers)
+    numbers = np.unique(parsed.numbers[known])
+    if not _FEWEST_CATEGORIES <= len(numbers) <= _MOST + 1:
+        return None
+    if known.sum() < _ROWS_PER_CATEGORY * len(numbers):
+        return None
+    written = pc.is_in(
+        texts.distinct,
+        pa.array([f"{i}{unit}" for i in range(_MOST + 1)], texts.distinct.type),
+    )
+    if pc.sum(written).as_py() != len(numbers):
+        return None
+    is_letter, is_unit = len(unit) == 1, unit.lower() in UNITS
+    if is_unit and not is_letter and unit.lower() not in UNITS_OF_TIME:
+        return None
+    are_few = not (is_letter or is_unit) and numbers[-1] <= _MOST_OF_WORDS
+    are_run = numbers[0] <= 1 and len(numbers) >= _RUN_SHARE * numbers[-1]
+    if not (are_few or are_run):
+        return None
+    example = texts.distinct.filter(written)
+    return (
+        f"Its {len(numbers)} whole numbers with {unit!r}, such as "
+        f"{show_example(example)}, are read as categories; number overrules this."
+    )
 
 
 class Choice(NamedTuple):
-    """How a column is read.
-
-    Attributes:
-        kind: What its values are.
-        notation: How its cells are written; None for plain numbers or texts.
-        remarks: Sentences on what the cells leave open.
-    """
+    """How a column is read."""
 
     kind: Kind
     notation: Notation | None
@@ -198,7 +327,7 @@ def _choose_dates_of_numbers(
 def _says_no_month(name: str) -> bool:
     """Whether a name says that 202203 is an identifier or an amount."""
     numbering = naming(name) in ("identifier", "numbering")
-    return numbering or not _NAMES_OF_AMOUNTS.isdisjoint(words(name))
+    return numbering or not AMOUNTS.isdisjoint(words(name))
 
 
 def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:

@@ -27,10 +27,6 @@ class Override:
         kind: `"number"`, `"boolean"`, `"date"`, `"duration"`, `"ordered"`, `"text"`
             (categories), `"hashed"` (categories in buckets) or `"ignore"`.
         options: Options of the kind; of `ordered` the texts from least to greatest.
-
-    Example:
-    >>> Override.parse("ordered:low,middle,high")
-    Override(kind='ordered', options=('low', 'middle', 'high'))
     """
 
     kind: OverrideKind

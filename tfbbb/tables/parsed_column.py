@@ -1,6 +1,7 @@
-"""A column whose cells have been read in a notation, once for all who ask."""
+"""Columns whose cells have been read in a notation, once for all who ask."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells, Kind
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.notation import Notation, Texts
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.notations.words import OrderedNotation, TextNotation
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE, first_row
 
@@ -201,3 +202,49 @@ def distinct_texts(
     encoded = cells.dictionary_encode()
     places = texts.spread(encoded.indices.to_numpy())
     return places, encoded.dictionary, texts.spread(missing)
+
+
+@dataclass(frozen=True)
+class ParsedTable:
+    """A `ColumnSource` whose columns are parsed once, for it and for its rows."""
+
+    table: ColumnSource
+    rows: np.ndarray | None = None
+    parsed: dict[str, ParsedColumn] = field(default_factory=dict)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return self.table.column_names
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return self.table.num_rows if self.rows is None else len(self.rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Returns the values of a column as Arrow holds them."""
+        values = self.table.column(name)
+        return values if self.rows is None else values.take(pa.array(self.rows))
+
+
+def parse_column(
+    table: ColumnSource,
+    name: str,
+    kind: Kind,
+    notation: Notation | None,
+    *,
+    cells: Cells | None = None,
+    parse: Callable[[Cells, Kind, Notation | None], ParsedColumn] = ParsedColumn.parse,
+) -> ParsedColumn:
+    """Parses a column of a table, unless the table remembers it."""
+    if not isinstance(table, ParsedTable):
+        return parse(cells or Cells.read(table, name), kind, notation)
+    if table.rows is not None:
+        whole = parse_column(table.table, name, kind, notation, parse=parse)
+        return whole.take(table.rows)
+    known = table.parsed.get(name)
+    if known is None or (known.kind, known.notation) != (kind, notation):
+        known = parse(cells or Cells.read(table, name), kind, notation)
+        table.parsed[name] = known
+    return known

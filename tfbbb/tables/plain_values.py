@@ -47,12 +47,6 @@ def plain_values(
     """Returns texts as values of the narrowest type that fits all, else as they are.
 
     Whole numbers of which some begin with a zero, as 01569, are codes and stay texts.
-
-    Example:
-    >>> plain_values(pa.chunked_array([["1", "2"], ["", "2.5"]])).to_pylist()
-    ['1', '2', '', '2.5']
-    >>> plain_values(pa.chunked_array([["1", "2"], [None, "2.5"]])).to_pylist()
-    [1.0, 2.0, None, 2.5]
     """
     plain = partial(_plain_block, decimal_commas=decimal_commas)
     with ThreadPoolExecutor(pa.cpu_count()) as threads:
@@ -63,14 +57,7 @@ def plain_values(
 
 
 def common_type(types: Iterable[pa.DataType]) -> pa.DataType:
-    """Returns the narrowest type for the values of all types.
-
-    Example:
-    >>> common_type([pa.int64(), pa.null(), pa.float64()]), common_type([pa.null()])
-    (DataType(double), DataType(null))
-    >>> common_type([pa.int64(), pa.bool_()])
-    DataType(string)
-    """
+    """Returns the narrowest type for the values of all types."""
     known = {*types} - {pa.null()}
     if not known:
         return pa.null()
@@ -81,10 +68,7 @@ def common_type(types: Iterable[pa.DataType]) -> pa.DataType:
 
 
 def typed_table(table: pa.Table, text_columns: Collection[str] = ()) -> pa.Table:
-    """Returns a table of texts with its plain columns as values; see `plain_values`.
-
-    A table whose file has types is returned as it is.
-    """
+    """Returns a table of texts with its plain columns as values; see `plain_values`."""
     metadata = table.schema.metadata
     if not has_mark(metadata, WITHOUT_TYPES):
         return table
@@ -100,16 +84,7 @@ def typed_table(table: pa.Table, text_columns: Collection[str] = ()) -> pa.Table
 
 
 class PlainTypes:
-    """The types of a file's columns by all of its cells, read block by block.
-
-    Example:
-    >>> types = PlainTypes()
-    >>> rows = [pa.record_batch({"a": [x]}, metadata=WITHOUT_TYPES) for x in ("1", "x")]
-    >>> for batch in rows:
-    ...     types.add(batch)
-    >>> [types.convert(batch)["a"].to_pylist() for batch in rows]
-    [['1'], ['x']]
-    """
+    """The types of a file's columns by all of its cells, read block by block."""
 
     def __init__(self) -> None:
         self._types: list[set[pa.DataType]] = []

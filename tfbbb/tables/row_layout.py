@@ -9,11 +9,10 @@ import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.hashed_text import text_bucket
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
-from tfbbb.tables.text_means import TextMeans
+from tfbbb.tables.text_features import TextMeans, text_bucket
 from tfbbb.tables.values import MISSING_DATE
 
 _DAY = 86400
@@ -25,21 +24,10 @@ class RowLayout:
     A text is encoded as the index of its category; any other text gets the index after
     the last category. There are at most 1000 categories or classes, so that each index
     is exact in single precision. A text of a column with buckets is encoded as its
-    bucket, with its mean target if the column has means: see `TextMeans.encode` in
-    `tfbbb.tables.text_means`. A date takes two numbers, its day and the second of the
+    bucket, with its mean target if the column has means: see
+    `TextMeans.encode`. A date takes two numbers, its day and the second of the
     day: seconds since 1970 are not exact in single precision. A float64 number takes
     two as well: itself in single precision, and the rest.
-
-    Example:
-
-    >>> from tfbbb.tables import samples
-    >>> table = samples.diabetes()
-    >>> layout = RowLayout(Schema.infer(table, "progression"))
-    >>> layout.encode(table).shape
-    (442, 11)
-    >>> inputs, targets = layout.decode(layout.encode(table))
-    >>> inputs.shape, targets.shape
-    (TensorShape([442, 10]), TensorShape([442, 1]))
     """
 
     def __init__(self, schema: Schema):

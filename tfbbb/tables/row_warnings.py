@@ -1,30 +1,152 @@
-"""Warnings of rows to predict that differ from the training rows."""
+"""Cells of rows to predict that cannot be read, or differ from the training rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_faults import ColumnFaults
-from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.column_names import ColumnSource, check_columns_exist
+from tfbbb.tables.notations.words import BooleanNotation
+from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
+
+
+class ReadColumns(dict[str, np.ndarray]):
+    """The values of columns by name, as `Column.values` returns them."""
+
+    def __init__(
+        self,
+        values: dict[str, np.ndarray],
+        unreadable: dict[str, list[tuple[int, str]]] | None = None,
+    ):
+        super().__init__(values)
+        self.unreadable = unreadable or {}
+
+    @classmethod
+    def read(cls, columns: Iterable[Column], table: ColumnSource) -> "ReadColumns":
+        """Reads columns of a table.
+
+        A cell that is not in the notation of its column counts as missing.
+        """
+        values: dict[str, np.ndarray] = {}
+        unreadable, errors = {}, []
+        columns = list(columns)
+        check_columns_exist(table, (x.name for x in columns), role="feature")
+        for column in columns:
+            try:
+                parsed = column.parse(table)
+            except TableError as error:
+                errors.append(str(error))
+                continue
+            values[column.name] = parsed.inputs(column.dtype)
+            if parsed.unreadable is not None:
+                cells = column.cells(table)
+                unreadable[column.name] = [
+                    (int(row), _describe(column, cells.values[int(row)].as_py()))
+                    for row in np.flatnonzero(parsed.unreadable)
+                ]
+        if errors:
+            raise TableError(" ".join(errors))
+        return cls(values, unreadable)
+
+    def without_unseen_levels(self, columns: Iterable[Column]) -> "ReadColumns":
+        """Returns the columns; an unseen level of an ordered column is readable."""
+        ordered = {column.name for column in columns if column.meaning == "ordered"}
+        others = {
+            name: rows for name, rows in self.unreadable.items() if name not in ordered
+        }
+        return ReadColumns(self, others)
+
+    def describe_unreadable(self) -> str:
+        """Returns a sentence on the first unreadable cell of each column."""
+        sentences = []
+        for (row, fault), *others in self.unreadable.values():
+            more = ""
+            if others:
+                cells = "cell" if len(others) == 1 else "cells"
+                more = f", and {len(others)} more such {cells}"
+            sentences.append(f"{fault}, in row {row + 1}{more}.")
+        return " ".join(sentences)
+
+
+def _describe(column: Column, value: object) -> str:
+    what = f"no {column.meaning}"
+    if isinstance(value, float):
+        what = "infinite in single precision"
+    if column.meaning == "ordered":
+        what = "none of its ordered texts"
+    return f"Column {column.name!r} has {value!r}, which is {what}"
+
+
+# What is wrong with a cell, and how a sentence says it of some.
+_KINDS = {
+    "unreadable": "{} cannot be read, such as {}",
+    "missing": "{} lack a value",
+    "empty": "{} lack a value",
+    "unseen": "{} have a category unseen in training, such as {}",
+    "outside": "{} are outside the range of training, {}",
+}
+
+
+class ColumnFaults(NamedTuple):
+    """The faults of the columns of rows to predict."""
+
+    num_rows: int
+    columns: Mapping[str, Mapping[str, tuple[int, str]]]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> "ColumnFaults":
+        """Returns the faults of the rows of all parts."""
+        num_rows, columns = 0, dict[str, dict[str, tuple[int, str]]]()
+        for rows, faults in parts:
+            num_rows += rows
+            for name, kinds in faults.items():
+                known = columns.setdefault(name, {})
+                for kind, (number, example) in kinds.items():
+                    before, first = known.get(kind, (0, example))
+                    known[kind] = before + number, first
+        return ColumnFaults(num_rows, columns)
+
+    def describe(self) -> list[str]:
+        """Returns a sentence about each column with a fault in most rows."""
+        sentences = []
+        for name, kinds in self.columns.items():
+            total = sum(number for number, _ in kinds.values())
+            if 2 * total <= self.num_rows:
+                continue
+            parts = "; ".join(
+                text.format(*kinds[kind])
+                for kind, text in _KINDS.items()
+                if kind in kinds
+            )
+            rows = "1 row" if self.num_rows == 1 else f"{self.num_rows} rows"
+            sentences.append(
+                f"Column {name!r} is not as in training in {total} of {rows}: {parts}."
+            )
+        return sentences
+
+    def useless(self, *, blank: bool) -> list[str]:
+        """Returns the columns of which a model knows no cell."""
+        found = []
+        for name, kinds in self.columns.items():
+            useless = sum(
+                number for kind, (number, _) in kinds.items() if kind != "outside"
+            )
+            decisive = {"unreadable", "unseen"} | ({"missing"} if blank else set())
+            if useless == self.num_rows and decisive & kinds.keys():
+                found.append(name)
+        return found
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Fault(NamedTuple):
-    """Cells of a column that are not as those of the training rows were.
-
-    Attributes:
-        kind: What is wrong with them, a kind of `ColumnFaults`.
-        rows: The indices of their rows.
-        describe: Returns the sentence about a row; None if there is nothing to say.
-        example: What the first of them is, for the sentence about the column.
-    """
+    """Cells of a column that are not as those of the training rows were."""
 
     kind: str
     rows: np.ndarray
@@ -34,12 +156,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Faults:
-    """What is not as in training in rows to predict.
-
-    Attributes:
-        num_rows: Number of rows.
-        columns: The faults by the names of columns.
-    """
+    """What is not as in training in rows to predict."""
 
     num_rows: int
     columns: dict[str, list[Fault]]
@@ -92,12 +209,6 @@ class RowWarnings:
     A missing value in a column that was complete in training is replaced by the mean,
     also of categories. Values outside the range of the
     training rows, and categories that these did not have, are extrapolation.
-
-    Example:
-    >>> import pyarrow as pa
-    >>> age = Column.infer(pa.table({"age": [20.0, 80.0]}), "age", None)
-    >>> RowWarnings([age]).find({"age": np.float32([30, 95])}).by_row()
-    [[], ["Column 'age' is 95, outside the range of training, 20 to 80."]]
     """
 
     def __init__(self, columns: Sequence[Column]):
@@ -218,12 +329,7 @@ def _show_number(value: float) -> str:
 
 
 def show_date(value: float) -> str:
-    """Writes seconds since 1970 as a date, with the time unless it is midnight.
-
-    Example:
-    >>> show_date(86400.0), show_date(90000.0)
-    ('1970-01-02', '1970-01-02 01:00:00')
-    """
+    """Writes seconds since 1970 as a date, with the time unless it is midnight."""
     try:
         moment = _EPOCH + timedelta(seconds=float(value))
     except OverflowError:

@@ -1,29 +1,92 @@
-"""Reads the file of a table block by block, in bounded memory."""
+"""Reads the file of a table, as a whole or block by block in bounded memory."""
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet
 
-from tfbbb.tables.arrow_file import ArrowFile, ParquetFile
 from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.content import BEGINNING_BYTES, check_content
 from tfbbb.tables.csv_file import CsvFile
-from tfbbb.tables.csv_source import Compression
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import (
+    BEGINNING_BYTES,
+    check_content,
     infer_format,
     validate_format,
 )
 from tfbbb.tables.json_file import JsonFile
-from tfbbb.tables.pandas_index import without_index
+from tfbbb.tables.leftovers import without_index
+from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
+from tfbbb.tables.text_encoding import Compression
 from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
+
+_MAGIC = b"ARROW1"
+_MAX_BATCH_CELLS = 2**20
+_MAX_BATCH_ROWS = 2**16
+_BUFFER_BYTES = 2**20
+
+
+class ArrowFile:
+    """An Arrow IPC file or stream as record batches."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def header(self) -> list[str]:
+        """Returns the names of the columns."""
+        return list(next(self.batches()).schema.names)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields an empty batch, then the rows in batches."""
+        with pa.OSFile(str(self._path)) as source:
+            is_file = source.read(len(_MAGIC)) == _MAGIC
+            source.seek(0)
+            if is_file:
+                file = pa.ipc.open_file(source)
+                stored = map(file.get_batch, range(file.num_record_batches))
+                schema = file.schema
+            else:
+                stored = pa.ipc.open_stream(source)
+                schema = stored.schema
+            yield pa.RecordBatch.from_pylist([], schema)
+            for batch in stored:
+                # The file gives the offsets of texts: Arrow would read memory at wrong
+                # offsets without this check.
+                batch.validate(full=True)
+                for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
+                    yield batch.slice(start, _MAX_BATCH_ROWS)
+
+
+class ParquetFile:
+    """A Parquet file as record batches."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def header(self) -> list[str]:
+        """Returns the names of the columns."""
+        return list(next(self.batches()).schema.names)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields an empty batch, then the rows in batches."""
+        # Without `pre_buffer`, Arrow reads a page at a time instead of a whole column
+        # of a row group.
+        with pa.parquet.ParquetFile(
+            self._path, pre_buffer=False, buffer_size=_BUFFER_BYTES
+        ) as file:
+            schema = file.schema_arrow
+            rows = _MAX_BATCH_CELLS // max(1, len(schema))
+            size = min(max(1, rows), _MAX_BATCH_ROWS)
+            yield pa.RecordBatch.from_pylist([], schema)
+            yield from file.iter_batches(batch_size=size)
+
 
 _COMPRESSIONS: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 
@@ -265,3 +328,105 @@ def _check_exists(path: Path) -> None:
         raise TableError(f"{path} {problem}.")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty.")
+
+
+# Predicts a block of rows, whole or in consecutive parts; also gets the index of the
+# first row.
+Ask = Callable[[pa.Table, int], Iterable[pa.Table]]
+
+
+def predict_rows(scan: TableScan, ask: Ask) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yields the rows of a table in blocks, each with the table of its predictions."""
+    first = 0
+    for batch in scan.batches():
+        block = pa.Table.from_batches([batch])
+        at = 0
+        for answers in ask(block, first):
+            yield block.slice(at, answers.num_rows), answers
+            at += answers.num_rows
+        first += block.num_rows
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    text_columns: Iterable[str] = (),
+    sheet: str | None = None,
+    notify: Callable[[str], object] | None = None,
+) -> pa.Table:
+    r"""Reads a table from a file; the suffix of its name is its format.
+
+    - `.csv`, `.tsv`, `.txt`, `.dat`, `.data`, also with `.gz` or `.zst`, and `.tab`:
+      text, separated by commas, semicolons, tabs, vertical bars or spaces;
+    - `.jsonl`, `.ndjson`: JSON lines, one object per line, without nested values;
+    - `.parquet`: Parquet;
+    - `.arrow`, `.feather`: Arrow IPC, file or stream; Feather of version 2;
+    - `.xlsx`, `.ods`: a sheet of a workbook; needs `pip install 'tfbbb[excel]'`.
+
+    Reading finds the encoding of a CSV file, its delimiter, its quotes, its decimal
+    mark and its header, and checks them against all rows. A file that can be read with
+    the commas (of `.tsv`: the tabs) is read so. Titles and comments above the header
+    are skipped if the header has distinct names that are not numbers, above a column
+    of numbers. Columns without a name get one. Cells that a row lacks are missing;
+    footers, sums, comments and repeated headers are left out. What was found is
+    `TableScan.dialect`.
+
+    The type of a column of a file without types comes from its cells: integers,
+    numbers, `true` and `false`, dates, times of day, else text. A cell is missing if it
+    is empty or one of `NA`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted
+    or not, also in text columns (`None` and `?` are text). Parquet and Arrow files
+    store the types of their columns; in these files both NaN and null are missing. The
+    unnamed index that pandas writes is dropped: in a Parquet or Arrow file the column
+    `__index_level_0__`, in a CSV file or a workbook a first column without a name if it
+    holds distinct integers from 0.
+
+    Args:
+        path: File to read.
+        text_columns: Names of columns of a file without types that stay texts, even if
+            their cells look like numbers. Names that the file lacks are ignored.
+        sheet: Name of the sheet of a workbook; by default the first with rows.
+        notify: Called with a message if an index is dropped, and with what was found
+            unless the file is UTF-8 text with commas that begins with its header.
+
+    Returns:
+        The table, with at least one row and with unique, non-empty column names.
+
+    Raises:
+        TableError: The file is missing, empty, in an unknown encoding or damaged, has
+            another suffix, has rows with more cells than the header, or has no sheets
+            and `sheet` is given.
+
+    Example:
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("name;height\nAda;1,65\nBob;NA\n")
+    >>> read_table(path, notify=print).to_pylist()
+    UTF-8 text, separated by semicolons, with decimal commas.
+    [{'name': 'Ada', 'height': 1.65}, {'name': 'Bob', 'height': None}]
+    """
+    return typed_table(read_cells(path, sheet=sheet, notify=notify), {*text_columns})
+
+
+def read_cells(
+    path: str | os.PathLike[str],
+    *,
+    sheet: str | None = None,
+    notify: Callable[[str], object] | None = None,
+) -> pa.Table:
+    """Reads a table, with the cells of a file without types as they are written."""
+    scan = TableScan(path, sheet=sheet)
+    batches: list[pa.RecordBatch] = scan.collect(list, list.append)
+    if notify is not None:
+        notify_of_reading(scan, notify)
+    return pa.Table.from_batches(batches)
+
+
+def notify_of_reading(scan: TableScan, notify: Callable[[str], object]) -> None:
+    """Tells what reading a file has found, as `read_table` does."""
+    if scan.dialect is not None and not scan.dialect.is_plain:
+        notify(scan.dialect.describe())
+    if scan.without_index:
+        notify(
+            "The first column has no name and counts the rows, as an index of pandas "
+            "or R does, and is left out: give it a name to keep it."
+        )

@@ -10,14 +10,18 @@ import numpy.typing as npt
 
 from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import Config, TableLike
-from tfbbb.tables.column import Column
-from tfbbb.tables.column_names import check_column_names, check_columns_exist
-from tfbbb.tables.feature_inference import infer_features, parse_overrides
+from tfbbb.tables.column import Column, infer_column
+from tfbbb.tables.column_names import (
+    ColumnSource,
+    check_column_names,
+    check_columns_exist,
+    describe_missing_columns,
+)
 from tfbbb.tables.given_table import as_source
-from tfbbb.tables.override import Override
-from tfbbb.tables.read_columns import ReadColumns
-from tfbbb.tables.relations import Relations
-from tfbbb.tables.row_warnings import RowWarnings
+from tfbbb.tables.leaks import Leaks
+from tfbbb.tables.override import Override, OverrideError
+from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.row_warnings import ReadColumns, RowWarnings
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.target import (
     class_targets,
@@ -26,6 +30,88 @@ from tfbbb.tables.target import (
     regression_targets,
 )
 from tfbbb.tables.target_choice import TargetChoice
+
+
+def parse_overrides(
+    columns: Mapping[str, str], names: Sequence[str]
+) -> dict[str, Override]:
+    """Parses overrides by column."""
+    if missing := describe_missing_columns(columns, names, role="overruled"):
+        raise TableError(missing)
+    overrides = {}
+    for name, text in columns.items():
+        try:
+            overrides[name] = Override.parse(text)
+        except OverrideError as error:
+            raise TableError(f"Column {name!r}: {error}") from None
+    return overrides
+
+
+def infer_features(
+    table: ColumnSource,
+    names: Sequence[str],
+    overrides: Mapping[str, Override],
+    rows: np.ndarray | None = None,
+    target: ParsedColumn | None = None,
+    *,
+    required: bool = False,
+    refuses: bool = True,
+    held_out_at_random: bool = True,
+) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
+    """Infers the features of a table, and which columns are left out and why."""
+    leaks = Leaks(target)
+    features: list[Column] = []
+    spare: list[Column] = []
+    left_out: dict[str, str] = {}
+    first_error: TableError | None = None
+    refused: dict[str, TableError] = {}
+    for name in names:
+        override = overrides.get(name)
+        if override is not None and override.kind == "ignore":
+            left_out[name] = "As asked."
+            continue
+        keep = required or override is not None
+        try:
+            column, parsed = infer_column(table, name, rows, override, keep)
+        except TableError as error:
+            unusable = isinstance(error, ColumnError) and error.unusable
+            if refuses and (keep or not unusable):
+                refused[name] = error
+            first_error = first_error or error
+            left_out[name] = str(error)
+            continue
+        for kind, text, advice in leaks.examine(parsed):
+            if kind == "warning":
+                column = column.with_warnings(text)
+                continue
+            column = column.with_remarks(text)
+            if kind == "reason" and not keep:
+                left_out[name] = f"{text} {advice}".rstrip()
+        (spare if name in left_out else features).append(column)
+    if refused:
+        raise _as_one(refused)
+    if not features:
+        # Better a poor feature than none.
+        features, spare = spare, []
+        for column in features:
+            del left_out[column.name]
+    warnings = leaks.find_warnings(held_out_at_random=held_out_at_random)
+    features = [
+        column.with_warnings(*warnings.get(column.name, ())) for column in features
+    ]
+    if not features and refuses:
+        if first_error is not None:
+            raise first_error
+        raise TableError("No column is left to predict from.")
+    return tuple(features), tuple(left_out.items())
+
+
+def _as_one(errors: Mapping[str, TableError]) -> TableError:
+    """Returns one error with the messages on all columns."""
+    if len(errors) == 1:
+        return next(iter(errors.values()))
+    first, *others = errors
+    return ColumnError(" ".join(map(str, errors.values())), first, others=others)
 
 
 @dataclass(frozen=True)
@@ -148,7 +234,7 @@ class Schema:
             features,
             overrides,
             rows,
-            Relations(found.parsed),
+            found.parsed,
             required=required,
             held_out_at_random=held_out_at_random,
         )

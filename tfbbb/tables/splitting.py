@@ -79,12 +79,6 @@ def draw_folds(
 
     The largest group comes first. Each goes to the fold with the smallest share of the
     rows of its classes.
-
-    Example:
-    >>> streets = ["mill", "mill", "park", "mill", "park", "bay"]
-    >>> folds = draw_folds(streets, 2, generator=np.random.default_rng(0))
-    >>> np.bincount(folds).tolist(), folds[[0, 1, 3]].tolist()
-    ([3, 3], [0, 0, 0])
     """
     codes = np.unique(groups, return_inverse=True)[1]
     classes = np.zeros_like(codes)

@@ -60,19 +60,7 @@ class BlockOrder:
 
 
 class StoredRows:
-    """Training rows in a file of float32 numbers, read by groups of blocks.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> from tfbbb.tables import Schema, samples
-    >>> table = samples.diabetes()
-    >>> layout = RowLayout(Schema.infer(table, "progression"))
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows"
-    >>> rows = StoredRows.write(path, layout, [layout.encode(table)])
-    >>> [len(targets) for _, targets in rows.batches(200, seed=0).take(4)]
-    [200, 200, 42, 200]
-    """
+    """Training rows in a file of float32 numbers, read by groups of blocks."""
 
     def __init__(self, layout: RowLayout, path: Path, num_rows: int, sha256: str):
         self.layout = layout

@@ -1,11 +1,13 @@
-"""A table on disk, read by single columns or by blocks of rows."""
+"""Tables in files, of which memory holds a part at a time."""
 
 import contextlib
 import functools
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +25,6 @@ class StoredTable:
 
     A `StoredTable` is a `ColumnSource`, so `Schema.infer` accepts it in place of a
     `pyarrow.Table`. Caches the column that was read last.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.arrow"
-    >>> people = pa.table({"name": ["Ada", "Bob"], "age": [36, None]})
-    >>> table = StoredTable.write(path, people.to_batches())
-    >>> table.column("age").to_pylist()
-    [36, None]
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -48,10 +41,10 @@ class StoredTable:
 
         The write is atomic: the file appears complete or not at all.
         """
-        writer = _Writer(Path(path))
-        for batch in batches:
-            writer.add(batch)
-        return writer.finish()
+        with _Writer(Path(path)) as writer:
+            for batch in batches:
+                writer.add(batch)
+            return writer.finish()
 
     @classmethod
     def from_scan(cls, scan: TableScan, directory: Path) -> "StoredTable":
@@ -69,8 +62,10 @@ class StoredTable:
         if path.exists():
             return cls(path)
         directory.mkdir(parents=True, exist_ok=True)
-        with disk_faults_named(directory):
-            return scan.collect(lambda: _Writer(path), _Writer.add).finish()
+        with disk_faults_named(directory), contextlib.ExitStack() as writers:
+            return scan.collect(
+                lambda: writers.enter_context(_Writer(path)), _Writer.add
+            ).finish()
 
     @property
     def schema(self) -> pa.Schema:
@@ -142,6 +137,13 @@ class _Writer:
         self._blocks: pa.ipc.RecordBatchFileWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._unfinished.unlink(missing_ok=True)
+        self._file.close()
+
     def add(self, batch: pa.RecordBatch) -> None:
         for start in range(0, batch.num_rows, _MAX_ROWS_PER_BLOCK):
             self._waiting.append(batch.slice(start, _MAX_ROWS_PER_BLOCK))
@@ -182,3 +184,71 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     ]
     whole = pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
     return pa.concat_batches(whole.to_batches())
+
+
+class SpooledTable:
+    """Collects the blocks of a table in a temporary file.
+
+    The table that it returns is mapped into memory: its rows take memory only while
+    they are read. `rows` reads them without a map, one after another.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> Self:
+        self._file = tempfile.NamedTemporaryFile(
+            prefix="tfbbb-", suffix=".arrow", dir=self._directory
+        )
+        self._writer: pa.RecordBatchStreamWriter | None = None
+        self._schema: pa.Schema | None = None
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def append(self, block: pa.Table) -> None:
+        """Writes a block; all blocks have the columns of the first."""
+        if self._writer is None:
+            # A stream, because blocks may have dictionaries of their own.
+            self._schema = block.schema
+            self._writer = pa.ipc.new_stream(self._file.name, block.schema)
+        self._writer.write_table(block.cast(self._schema))
+
+    def table(self) -> pa.Table:
+        """Returns the rows of all blocks, of which there is at least one."""
+        assert self._writer is not None
+        self._writer.close()
+        return pa.ipc.open_stream(pa.memory_map(self._file.name)).read_all()
+
+    def rows(self) -> "SpooledRows":
+        """Returns the rows of all blocks, of which there is at least one, in order."""
+        assert self._writer is not None
+        self._writer.close()
+        return SpooledRows(pa.ipc.open_stream(pa.OSFile(self._file.name)))
+
+
+class SpooledRows:
+    """Reads the rows of a table, as many at a time as are asked for."""
+
+    def __init__(self, reader: pa.RecordBatchStreamReader) -> None:
+        self._reader = reader
+        self._left = reader.read_next_batch()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        names: list[str] = self._reader.schema.names
+        return names
+
+    def take(self, num_rows: int) -> pa.RecordBatch:
+        """Returns the next rows."""
+        parts = []
+        while num_rows:
+            if not self._left.num_rows:
+                self._left = self._reader.read_next_batch()
+            parts.append(self._left.slice(0, num_rows))
+            num_rows -= parts[-1].num_rows
+            self._left = self._left.slice(parts[-1].num_rows)
+        (batch,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
+        return batch

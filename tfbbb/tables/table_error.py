@@ -19,14 +19,7 @@ class NoRowsError(TableError):
 
 
 class ColumnError(TableError):
-    """A column cannot be a feature; the table may be usable without the column.
-
-    Attributes:
-        column: Name of the column.
-        others: Names of further columns with an error, which the message names too.
-        unusable: Whether no choice of the user makes the column a useful feature, so
-            that a table is used without the column.
-    """
+    """A column cannot be a feature; the table may be usable without the column."""
 
     def __init__(
         self,

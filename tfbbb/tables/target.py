@@ -10,18 +10,17 @@ import pyarrow.compute as pc
 from tfbbb.base.task import MAX_CATEGORIES, Task
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_names import list_names
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource, list_names
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.notations.words import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import (
     ParsedColumn,
     describe_unreadable,
     distinct_texts,
+    parse_column,
 )
-from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.target_choice import TargetChoice, choose_target
 from tfbbb.tables.values import first_row
@@ -31,14 +30,7 @@ _FEWEST_CLASSES_THAT_DIFFER = 20
 
 
 class Target(NamedTuple):
-    """The target of a table.
-
-    Attributes:
-        task: The task.
-        column: The description of the column.
-        classes: The classes; none for a regression.
-        parsed: The values: numbers, or places of the distinct classes.
-    """
+    """The target of a table."""
 
     task: Task
     column: Column
@@ -109,12 +101,7 @@ def classes_repeat(num_classes: int, num_rows: int) -> bool:
 
 
 class RowsWithTarget(NamedTuple):
-    """Which rows of a table have a target.
-
-    Attributes:
-        known: Which rows `[n]` have one.
-        choice: How the target of all rows is read.
-    """
+    """Which rows `[n]` have a target, and how the target of all rows is read."""
 
     known: np.ndarray
     choice: TargetChoice
@@ -174,9 +161,7 @@ def class_targets(
     """Returns a target as int32 class indices `[n]`."""
     cells = written_as_classes(_read_cells(table, name, None, notation), classes)
     parsed = _parse(table, name, "classification", notation, cells)
-    known = pa.array(classes, parsed.texts.type)
-    places = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
-    indices = places[parsed.values]
+    indices = class_indices(parsed, classes)
     if (unknown := indices < 0).any():
         row = first_row(unknown)
         label = parsed.texts[int(parsed.values[row - 1])].as_py()
@@ -212,8 +197,9 @@ def _parse(
     if task == "regression":
         parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:
+        _check_whole(cells)
         parsed = parse_column(
-            table, name, "categorical", notation, cells=cells, parse=_parse_classes
+            table, name, "categorical", notation, cells=cells, parse=parse_classes
         )
     unreadable = describe_unreadable(cells, parsed)
     if unreadable is not None:
@@ -231,36 +217,33 @@ def _parse(
     return parsed
 
 
-def _parse_classes(cells: Cells, kind: Kind, notation: Notation | None) -> ParsedColumn:
-    """Reads classes: of a number its digits, of a boolean `true` or `false`."""
-    if cells.kind == "categorical":
-        return ParsedColumn.parse(cells, kind, notation)
+def _check_whole(cells: Cells) -> None:
+    """Raises `TableError` for classes that are fractions."""
     if not cells.may_have_fractions:
-        places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
-        return ParsedColumn(cells.name, kind, notation, places, missing, labels)
-    values = ParsedColumn.parse(cells, "numeric").values
-    fractions = ~np.isnan(values) & (values != np.round(values))
-    if fractions.any():
-        row = first_row(fractions)
+        return
+    values = cells.numbers
+    wrong = ~np.isnan(values) & ((values != np.floor(values)) | np.isinf(values))
+    if wrong.any():
+        row = first_row(wrong)
         raise TableError(
             f"The target {cells.name!r} has the value {values[row - 1]:g} in row "
             f"{row}; classes must be text, booleans or whole numbers."
         )
-    # Adding 0.0 turns -0.0 into 0.0.
-    encoded = pa.array(values + 0.0).dictionary_encode()
-    labels = [_format_integer(value) for value in encoded.dictionary.to_pylist()]
-    return ParsedColumn(
-        cells.name,
-        kind,
-        notation,
-        encoded.indices.to_numpy(),
-        np.isnan(values),
-        pa.array(labels, pa.large_string()),
-    )
 
 
-def _format_integer(value: float) -> str:
-    return "" if np.isnan(value) else str(int(value))
+def parse_classes(cells: Cells, kind: Kind, notation: Notation | None) -> ParsedColumn:
+    """Reads classes: of a number its digits, of a boolean `true` or `false`."""
+    if cells.kind == "categorical":
+        return ParsedColumn.parse(cells, kind, notation)
+    places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
+    return ParsedColumn(cells.name, kind, notation, places, missing, labels)
+
+
+def class_indices(parsed: ParsedColumn, classes: Sequence[str]) -> np.ndarray:
+    """Returns the place of each row's class `[n]`, int32; -1 for another class."""
+    known = pa.array(classes, parsed.texts.type)
+    places = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
+    return places[parsed.values]
 
 
 def _fit(
@@ -289,7 +272,7 @@ def _fit(
             f"{MAX_CATEGORIES} are possible."
         )
     numbers = cells.kind == "numeric" and not cells.is_boolean
-    classes = tuple(sorted(labels, key=int if numbers else None))
+    classes = tuple(sorted(labels, key=float if numbers else None))
     column = Column(
         name,
         "categorical",

@@ -10,23 +10,21 @@ import pyarrow.compute as pc
 
 from tfbbb.base.task import MAX_CATEGORIES, Task
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.complaints import count_cells
 from tfbbb.tables.notation_choice import (
     choose_notation,
+    find_typing_error,
     remarks_on,
     without_sentinels,
 )
 from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
-from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.notations.words import BooleanNotation, TextNotation
 from tfbbb.tables.override import Override
-from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.parsed_table import parse_column
-from tfbbb.tables.sentinels import find_typing_error
+from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import first_row
 
@@ -37,13 +35,7 @@ _FEW_AS_TEXT = 20
 
 
 class TargetChoice(NamedTuple):
-    """How a target is read.
-
-    Attributes:
-        task: The task.
-        notation: How its cells are written; None for plain numbers or texts.
-        remarks: Sentences on what was chosen.
-    """
+    """How a target is read."""
 
     task: Task
     notation: Notation | None = None

@@ -1,14 +1,128 @@
-"""Finds the encoding of a text file."""
+"""The bytes of a text file, compressed or not, and its encoding."""
 
 import codecs
+import gzip
+import io
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
-from tfbbb.tables.csv_source import AS_WINDOWS_1252, CsvSource
+import pyarrow as pa
+
+from tfbbb.tables.format import BEGINNING_BYTES
 from tfbbb.tables.table_error import TableError
+
+# Decodes bytes that a codec lacks as Windows-1252, or as Latin-1 what that lacks.
+AS_WINDOWS_1252 = "tfbbb-as-windows-1252"
+Compression = Literal["gzip", "zstd"]
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """The bytes of a CSV file."""
+
+    path: Path
+    compression: Compression | None
+    longest: int
+
+    def open(self) -> io.BufferedReader:
+        """Opens the file."""
+        if self.compression == "gzip":
+            return io.BufferedReader(gzip.open(self.path))
+        if self.compression == "zstd":
+            return io.BufferedReader(
+                pa.input_stream(str(self.path), compression="zstd")
+            )
+        return self.path.open("rb")
+
+    def open_as_utf8(self, encoding: str, *, is_damaged: bool) -> io.BufferedReader:
+        """Opens a text in some encoding as UTF-8."""
+        if encoding == "utf-8" and not is_damaged:
+            return self.open()
+        errors = AS_WINDOWS_1252 if is_damaged else "strict"
+        decoder = codecs.getincrementaldecoder(_codec(encoding))(errors)
+        return io.BufferedReader(_Encoded(self.open(), decoder))
+
+    def beginning(self) -> bytes:
+        """Returns the first `BEGINNING_BYTES`."""
+        with self.open() as file:
+            return file.read(BEGINNING_BYTES)
+
+    def lines(
+        self, encoding: str, *, errors: str = "strict", is_damaged: bool = False
+    ) -> Iterator[str]:
+        """Yields the lines with their line ends."""
+        codec = _codec(encoding)
+        if is_damaged:
+            errors = AS_WINDOWS_1252
+        with (
+            self.open() as file,
+            io.TextIOWrapper(file, codec, errors=errors, newline="") as text,
+        ):
+            number = 1
+            while line := text.readline(self.longest):
+                if len(line) == self.longest:
+                    raise TableError(
+                        f"{self.path}: line {number} is longer than {self.longest} "
+                        "characters; is it a CSV file?"
+                    )
+                yield line
+                number += 1
+
+
+class _Encoded(io.RawIOBase):
+    """A file decoded by a codec, and encoded in UTF-8."""
+
+    def __init__(
+        self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder
+    ) -> None:
+        self._file, self._decoder = file, decoder
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        is_last = False
+        while not (self._left or is_last):
+            piece = self._file.read(2**20)
+            is_last = not piece
+            self._left = self._decoder.decode(piece, final=is_last).encode()
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def decode(beginning: bytes, encoding: str, *, is_damaged: bool) -> str:
+    """Returns the text of the first bytes of a file, which may cut a character."""
+    errors = AS_WINDOWS_1252 if is_damaged else "ignore"
+    return codecs.getincrementaldecoder(_codec(encoding))(errors).decode(beginning)
+
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    text = "".join(
+        byte.decode("cp1252", errors="ignore") or byte.decode("latin-1")
+        for byte in (wrong[place : place + 1] for place in range(len(wrong)))
+    )
+    return text, error.end
+
+
+codecs.register_error(AS_WINDOWS_1252, _decode_as_windows_1252)
+
 
 # The name of a codec of Python.
 Encoding: TypeAlias = str
@@ -82,13 +196,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 
 @dataclass(frozen=True)
 class FoundEncoding:
-    """The encoding of a file.
-
-    Attributes:
-        encoding: The codec.
-        is_damaged: Whether some bytes are not in this encoding.
-        doubts: Sentences about what is uncertain.
-    """
+    """The encoding of a file."""
 
     encoding: Encoding
     is_damaged: bool = False
@@ -141,12 +249,7 @@ def _find_utf_16(beginning: bytes) -> Encoding | None:
 
 
 def find_other_encoding(source: CsvSource) -> FoundEncoding:
-    """Returns the encoding of a file that is not UTF-8, from all of its bytes.
-
-    If lines beyond ASCII are UTF-8, the others are damaged. Otherwise chardet ranks the
-    encodings by the cells beyond ASCII. Encodings that would put signs or capitals
-    inside words are excluded.
-    """
+    """Returns the encoding of a file that is not UTF-8, from all of its bytes."""
     sample: dict[bytes, None] = {}
     wrong: list[int] = []
     undefined: list[int] = []

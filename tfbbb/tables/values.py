@@ -35,11 +35,6 @@ def without_views(rows: Batch) -> Batch:
     """Converts columns of string views, as Polars writes them, to strings.
 
     Arrow does not support `take` of string views yet.
-
-    Example:
-    >>> views = pa.table({"a": pa.array(["x", None]).cast(pa.string_view())})
-    >>> without_views(views).schema.types
-    [DataType(string)]
     """
     schema = rows.schema
     for place, field in enumerate(schema):

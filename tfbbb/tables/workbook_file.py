@@ -28,8 +28,8 @@ from tfbbb.tables.header_search import (
     find_units_line,
     lacks_header,
 )
+from tfbbb.tables.leftovers import RowNumbers, may_begin_with_index
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
-from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.plain_values import WITHOUT_TYPES
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
@@ -64,20 +64,7 @@ Cell: TypeAlias = (
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where a workbook has its table.
-
-    Attributes:
-        name: Name of the sheet.
-        others: Names of the other sheets.
-        header_row: The number of the row with which the table begins, from 1.
-        has_header: Whether this row has the names of the columns.
-        remarks: Sentences about what reading named, filled or left out.
-
-    Example:
-    >>> print(Sheet("prices", ("notes",), 3).describe())
-    Sheet 'prices', with the names of the columns in row 3. The sheet 'notes' is not
-    read.
-    """
+    """Where a workbook has its table."""
 
     name: str
     others: tuple[str, ...] = ()
@@ -250,11 +237,7 @@ def _as_texts(numbered: Sequence[tuple[int, list[Cell]]]) -> list[Row]:
 
 
 def check_size(path: Path) -> None:
-    """Raises a `TableError` if a workbook would take too much memory.
-
-    The XML in a small file may be large, and a sheet with cells far apart is a grid of
-    empty cells in memory.
-    """
+    """Raises a `TableError` if a workbook would take too much memory."""
     try:
         with zipfile.ZipFile(path) as archive:
             files = [

@@ -6,11 +6,13 @@ import importlib.util
 import io
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -87,16 +89,7 @@ def write_rows(
     format: Format,
     dialect: Dialect | None = None,
 ) -> None:
-    r"""Writes rows to a binary file, in the memory of one batch.
-
-    Example:
-
-    >>> file = io.BytesIO()
-    >>> rows = pa.table({"a": [1.5], "b": ["x;y"]}).to_reader()
-    >>> write_rows(rows, file, "csv", Dialect(delimiter=";", decimal_mark=","))
-    >>> file.getvalue().decode()
-    'a;b\n1,5;"x;y"\n'
-    """
+    """Writes rows to a binary file, in the memory of one batch."""
     kind, _, compression = format.partition(".")
     if compression:
         codec = {"gz": "gzip", "zst": "zstd"}[compression]
@@ -216,3 +209,52 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+# Of standard deviations and probabilities. More are noise of the draws.
+_DIGITS = 5
+# In the units of the target: as precise as its standard deviation.
+_OF_TARGET = re.compile(r"(mean|lower|upper|quantile|sample)(_[-\d.e]+)*")
+_MOST_DECIMALS = 300
+
+
+def with_sensible_digits(table: pa.Table) -> pa.Table:
+    """Rounds predictions for people to read."""
+    columns = {}
+    for name in table.column_names:
+        column = table[name]
+        if not pa.types.is_floating(column.type):
+            columns[name] = column
+            continue
+        values = column.to_numpy().astype(np.float64)
+        sizes = values
+        if _OF_TARGET.fullmatch(name):
+            sizes = _deviations(table, name)
+        elif name.startswith("probability_"):
+            # 0.99987 has two digits that matter.
+            sizes = np.minimum(values, 1.0 - values)
+        rounded = _rounded(values, np.abs(sizes))
+        columns[name] = pa.array(rounded, from_pandas=True)
+    return pa.table(columns)
+
+
+def _deviations(table: pa.Table, name: str) -> np.ndarray:
+    """Returns the standard deviations of the target that a column is of."""
+    of_one = f"std_{name.rpartition('_')[2]}"
+    own = of_one if of_one in table.column_names else "std"
+    return np.asarray(table[own].to_numpy())
+
+
+def _rounded(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Rounds each value to five significant digits of its size."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        orders = np.floor(np.log10(sizes.astype(np.float64)))
+        has_size = np.isfinite(orders)
+        decimals = np.where(has_size, _DIGITS - 1 - orders, 0.0)
+        decimals = np.clip(decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
+        tens = 10.0 ** np.abs(decimals)
+        # Powers of ten are exact to 1e22, so that the quotient has the fewest digits.
+        up, down = decimals >= 0, decimals < 0
+        rounded = np.where(up, np.round(values * tens) / tens, values)
+        rounded = np.where(down, np.round(values / tens) * tens, rounded)
+    return np.where(has_size & np.isfinite(rounded), rounded, values)

@@ -13,9 +13,9 @@ from tfbbb.base.types import Config
 from tfbbb.judging.evaluation import Baselines
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.tables import Schema, TableError
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.memory_rows import BatchSource, MemoryRows
-from tfbbb.tables.parsed_table import ParsedTable
+from tfbbb.tables.parsed_column import ParsedTable
 from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows

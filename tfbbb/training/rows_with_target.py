@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from tfbbb.base.task import Task
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.column_names import check_column_names, check_columns_exist
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import (
+    ColumnSource,
+    check_column_names,
+    check_columns_exist,
+)
 from tfbbb.tables.override import Override
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.table_error import TableError

@@ -14,12 +14,10 @@ from tfbbb.tables import (
     split,
 )
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.column_names import check_columns_exist
-from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.groups import group_repeated_rows, read_groups
+from tfbbb.tables.column_names import ColumnSource, check_columns_exist
+from tfbbb.tables.groups_and_times import group_repeated_rows, read_groups, read_times
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.times import read_times
 from tfbbb.tables.values import first_row
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT

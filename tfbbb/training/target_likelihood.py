@@ -10,7 +10,7 @@ from scipy import special
 
 from tfbbb.base.types import Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
-from tfbbb.tables.groups import merge_copies
+from tfbbb.tables.groups_and_times import merge_copies
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,

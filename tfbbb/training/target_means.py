@@ -6,9 +6,9 @@ import numpy as np
 
 from tfbbb.tables import Schema
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.splitting import draw_folds
-from tfbbb.tables.text_means import text_code
+from tfbbb.tables.text_features import text_code
 from tfbbb.training.target_likelihood import normal_scores
 
 _FOLDS = 5

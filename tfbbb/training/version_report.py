@@ -33,7 +33,7 @@ from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema, TableScan
-from tfbbb.tables.notations.boolean import spellings
+from tfbbb.tables.notations.words import spellings
 from tfbbb.training.recalibration import Calibrated
 
 # Rows times columns behind the importance, and the fewest rows of a wide table.

@@ -19,8 +19,7 @@ from service.shared.errors import (
     UploadTimeout,
 )
 from service.shared.settings import Settings
-from tfbbb.tables.content import other_format, table_format
-from tfbbb.tables.format import Format
+from tfbbb.tables.format import Format, other_format, table_format
 
 # An upload is given up if fewer bytes arrive in this time.
 STALL_SECONDS, _BYTES_IN_TIME = 30.0, 2**16

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from service.shared.database import new_id
 from service.shared.errors import InsufficientStorage
-from tfbbb.tables.content import BEGINNING_BYTES
+from tfbbb.tables.format import BEGINNING_BYTES
 
 logger = logging.getLogger(__name__)
 

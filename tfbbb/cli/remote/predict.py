@@ -74,7 +74,7 @@ def predict(
         from tfbbb.tables import TableScan
         from tfbbb.tables.known_targets import read_known_targets
         from tfbbb.tables.plain_values import typed_table
-        from tfbbb.tables.reading import notify_of_reading
+        from tfbbb.tables.scan import notify_of_reading
         from tfbbb.tables.writing import check_writable
 
         if output is not None:

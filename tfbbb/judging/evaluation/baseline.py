@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, log_softmax, logsumexp, ndtri
 from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
-from tfbbb.tables.groups import merge_copies
+from tfbbb.tables.groups_and_times import merge_copies
 
 LINEAR_MODEL = "linear model"
 _ALPHAS = np.logspace(-2, 4, 7)

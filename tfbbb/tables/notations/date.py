@@ -7,13 +7,55 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.month_names import (
-    DAY_NAME,
-    DAY_NAMES,
-    MONTH_NAME,
-    MONTHS,
-)
 from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
+
+# English, German, French, Spanish, Italian, Portuguese and Dutch, with short forms.
+_NAMES_BY_MONTH = (
+    "january jan januar jänner jän janvier janv enero ene gennaio gen janeiro januari",
+    "february feb februar feber février fevrier févr fevr fév febrero febbraio "
+    "fevereiro fev februari",
+    "march mar märz maerz mär mrz mars marzo março marco maart mrt",
+    "april apr avril avr abril abr aprile",
+    "may mai mayo maggio mag maio mei",
+    "june jun juni juin junio giugno giu junho",
+    "july jul juli juillet juil julio luglio lug julho",
+    "august aug août aout agosto ago augustus",
+    "september sept sep septembre septiembre setiembre settembre set setembro",
+    "october oct oktober okt octobre octubre ottobre ott outubro out",
+    "november nov novembre noviembre novembro",
+    "december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro",
+)
+_WEEKDAYS = (
+    "monday mon tuesday tues tue wednesday wed thursday thurs thur thu friday fri "
+    "saturday sat sunday sun "
+    "montag mo dienstag di mittwoch mi donnerstag do freitag fr samstag sonnabend sa "
+    "sonntag so "
+    "lundi lun mardi mar mercredi mer jeudi jeu vendredi ven samedi sam dimanche dim "
+    "lunes martes miércoles miercoles mié mie jueves jue viernes vie sábado sabado sáb "
+    "sab domingo dom "
+    "lunedì lunedi martedì martedi mercoledì mercoledi giovedì giovedi gio venerdì "
+    "venerdi sabato domenica "
+    "segunda-feira segunda seg terça-feira terça ter quarta-feira quarta qua "
+    "quinta-feira quinta qui sexta-feira sexta sex "
+    "maandag ma dinsdag woensdag wo donderdag vrijdag vr zaterdag za zondag zo"
+)
+
+MONTHS = {
+    name: month
+    for month, names in enumerate(_NAMES_BY_MONTH, start=1)
+    for name in names.split()
+}
+"""The number of each month by its names in small letters."""
+
+# Words that may stand before the day: weekdays, and articles as in "le 3 mai 2020".
+DAY_NAMES = frozenset(f"{_WEEKDAYS} le el il am den op".split())
+
+# Any words match, which `MONTHS` and `DAY_NAMES` then check: a regular expression of
+# all names is several times as slow.
+_LETTERS = "[A-Za-zÀ-ÿ]+"
+MONTH_NAME = rf"(?P<name>{_LETTERS})\.?"
+DAY_NAME = rf"(?:(?P<day_name>{_LETTERS}(?:-feira)?)\.?,? )?"
+
 
 Order = Literal["year-first", "month-first", "day-first"]
 
@@ -99,8 +141,7 @@ LAST_SHORT_YEAR = 2068
 class DateNotation(Notation):
     """The notation of a column of dates, in seconds since the beginning of 1970.
 
-    Times with a zone are converted to UTC, others are taken as they are. Fractions of
-    a second are dropped.
+    Times with a zone are converted to UTC, others are taken as they are.
 
     Attributes:
         order: Order of dates that are numbers: `"year-first"` (only `2022-03-31`),
@@ -109,14 +150,7 @@ class DateNotation(Notation):
         epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970,
             `"digits"` for 20220331 and 202203, or 3312022 in another order, or
             `"digits-with-time"` for 20220331140509 and 202203311405.
-        lenient: Whether an unreadable cell counts as missing.
-        missing_marks: Texts, in lower case, that mark a missing value.
         last_short_year: The latest year of two digits: 69 is 1969 if it is 2068.
-
-    Example:
-    >>> texts = pa.array(["31.03.2022", "1 Jan 1970", "1970-01-01T01:00+01:00"])
-    >>> DateNotation("day-first").parse(texts).numbers
-    array([1.6486848e+09, 0.0000000e+00, 0.0000000e+00])
     """
 
     kind: ClassVar[NotationKind] = "date"
@@ -129,7 +163,10 @@ class DateNotation(Notation):
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = _seconds_of_iso(texts)
-        left = np.flatnonzero(np.isnan(seconds))
+        # Most columns of text are ruled out before the patterns are compiled.
+        digits = pc.fill_null(pc.match_substring_regex(texts, r"\d"), False)
+        may_fit = digits.to_numpy(zero_copy_only=False) & np.isnan(seconds)
+        left = np.flatnonzero(may_fit)
         for pattern in _PATTERNS[self.order]:
             if not len(left):
                 break
@@ -145,14 +182,7 @@ class DateNotation(Notation):
         return Parsed(seconds, np.isnan(seconds))
 
     def seconds(self, numbers: np.ndarray) -> np.ndarray:
-        """Returns the seconds `[n]` of plain numbers, NaN if a number is no date.
-
-        Example:
-        >>> DateNotation(epoch="digits").seconds(np.array([19700102.0, 19701301.0]))
-        array([86400.,    nan])
-        >>> DateNotation(epoch="digits").seconds(np.array([197001.0, 197002.0]))
-        array([      0., 2678400.])
-        """
+        """Returns the seconds `[n]` of plain numbers, NaN if a number is no date."""
         if self.epoch == "digits":
             return _seconds_of_digits(numbers, self.order)
         if self.epoch == "digits-with-time":
@@ -217,11 +247,11 @@ def _seconds(texts: pa.Array, pattern: str, last_short_year: int) -> np.ndarray:
     if "quarter" in names:
         month = 3.0 * number("quarter", 1) - 2.0
     hour, minute = number("hour", 0), number("minute", 0)
-    second = np.floor(number("second", 0))
+    second = number("second", 0)
     of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
     wrong |= of_half & ((hour < 1) | (hour > 12))
     hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
-    wrong |= (hour > 23) | (minute > 59) | (second > 59)
+    wrong |= (hour > 23) | (minute > 59) | (second >= 60)
     if "week" in names:
         days = _days_of_week(year, number("week", 0), number("weekday", 1))
     else:
@@ -303,3 +333,64 @@ def _zone_seconds(zones: pa.Array) -> np.ndarray:
     minus = pc.fill_null(pc.equal(parts.field("sign"), "-"), False)
     sign = np.where(minus.to_numpy(zero_copy_only=False), -1, 1)
     return sign * (3600 * hours + 60 * minutes)
+
+
+_SAMPLE = 1000
+_FEWEST, _FEWEST_MONTHS = 3, 6
+_ORDERS: tuple[Order, ...] = ("year-first", "month-first", "day-first")
+# Of dates that name a month or a time of day.
+_FIRST_NAMED, _LAST_NAMED = 1900, 2100
+
+
+def find_compact_dates(numbers: np.ndarray) -> tuple[DateNotation, str] | None:
+    """Finds how all numbers are days of the calendar, months, or days with a time."""
+    if not len(numbers):
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    candidates: list[DateNotation] = []
+    fewest = _FEWEST
+    if are_months(low, high):
+        candidates, fewest = [DateNotation(epoch="digits")], _FEWEST_MONTHS
+    elif low >= 1_011_800 and high < 10**8:
+        candidates = [DateNotation(order, epoch="digits") for order in _ORDERS]
+    elif _are_in_years(low, high, 10**8) or _are_in_years(low, high, 10**10):
+        candidates = [DateNotation(epoch="digits-with-time")]
+    fitting = []
+    for notation in candidates:
+        if np.isnan(notation.seconds(numbers[:_SAMPLE])).any():
+            continue
+        seconds = notation.seconds(numbers)
+        if not np.isnan(seconds).any() and _differ(seconds, fewest):
+            fitting.append(notation)
+    if not fitting:
+        return None
+    chosen = fitting[0]
+    shown = f"{numbers[0]:.0f}"
+    what = "months" if are_months(low, high) else "dates"
+    remark = (
+        f"its numbers, such as {shown}, are read as {what}, "
+        f"{chosen.order.replace('-', ' ')}; number overrules this"
+    )
+    if len(fitting) > 1:
+        remark += f", and date:{fitting[1].order} reads another order"
+    return chosen, remark
+
+
+def are_months(low: float, high: float) -> bool:
+    """Whether numbers in this range may be a year and a month, as 202203."""
+    return _are_in_years(low, high, 100)
+
+
+def _are_in_years(low: float, high: float, units: int) -> bool:
+    """Whether the numbers begin with a year, of which so many units are a year."""
+    return _FIRST_NAMED * units <= low and high < (_LAST_NAMED + 1) * units
+
+
+def _differ(seconds: np.ndarray, fewest: int) -> bool:
+    """Whether dates are several, and not of the same day of the same month."""
+    if (seconds % 86400).any():
+        return len(np.unique(seconds)) >= fewest
+    days = np.unique(seconds // 86400).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    in_year = months.astype(int) % 12 * 32 + (days - months).astype(int)
+    return len(days) >= fewest and len(np.unique(in_year)) > 1

@@ -42,13 +42,6 @@ class DurationNotation(Notation):
         leading: What stands first in `1:30`: `"hours"` or `"minutes"`. Three numbers
             are always hours, minutes and seconds. After minutes, a number alone is
             seconds.
-        lenient: Whether an unreadable cell counts as missing.
-        missing_marks: Texts, in lower case, that mark a missing value.
-
-    Example:
-    >>> texts = ["1:30", "0:00:10", "1 day 00:00:00", "PT2M", "1 h 5 min", "1:00 PM"]
-    >>> DurationNotation().parse(pa.array(texts)).numbers.tolist()
-    [5400.0, 10.0, 86400.0, 120.0, 3900.0, 46800.0]
     """
 
     kind: ClassVar[NotationKind] = "duration"

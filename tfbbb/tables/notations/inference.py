@@ -11,24 +11,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.annotations import may_have_flags, strip_annotations
-from tfbbb.tables.notations.boolean import BooleanNotation
-from tfbbb.tables.notations.compact_date import find_compact_dates
-from tfbbb.tables.notations.date import MONTH_AND_SHORT_YEAR, DateNotation
+from tfbbb.tables.notations.date import (
+    MONTH_AND_SHORT_YEAR,
+    MONTHS,
+    DateNotation,
+    find_compact_dates,
+)
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.missing_marks import DASHES, NA, is_code_among
-from tfbbb.tables.notations.month_names import MONTHS
 from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
     MULTIPLES,
     UNIT,
     NumberNotation,
+    are_of_one_quantity,
 )
-from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.ranges import SPACED_RANGE, split_ranges
-from tfbbb.tables.notations.text import TextNotation
-from tfbbb.tables.notations.units import are_of_one_quantity
+from tfbbb.tables.notations.ranges import (
+    SPACED_RANGE,
+    may_have_flags,
+    split_ranges,
+    strip_annotations,
+)
+from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 
 # A notation must fit so large a share of the distinct texts. If it fits most but not
 # all of them, a few cells may be wrong.
@@ -72,13 +77,7 @@ _NOTATIONS: dict[str, Callable[..., Notation]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """The notation that fits a column best.
-
-    Attributes:
-        notation: The notation; None for categories.
-        share: Share of the distinct texts that it reads.
-        remarks: Sentences about choices that the column leaves open.
-    """
+    """The notation that fits a column best."""
 
     notation: Notation | None
     share: float = 1.0
@@ -86,11 +85,7 @@ class Finding:
 
 
 def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
-    """Creates a notation from the result of its `to_dict`; None for None.
-
-    Raises:
-        ValueError: There is no such kind of notation.
-    """
+    """Creates a notation from the result of its `to_dict`; None for None."""
     if values is None:
         return None
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
@@ -103,21 +98,7 @@ def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
 
 
 def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:
-    """Finds the notation of the texts of a column.
-
-    Args:
-        texts: The distinct texts, without spaces around them and missing marks.
-        kind: `"number"`, `"boolean"`, `"date"` or `"duration"` to look for no other.
-
-    Returns:
-        The notation that reads most texts; of kinds that read equally many, the first.
-
-    Example:
-    >>> infer_notation(pa.array(["$1,200", "$7"])).notation
-    NumberNotation(decimal='.', thousands=',', currency=True, unit='', percent='', \
-multiples=False, lenient=False, missing_marks=(), missing_values=(), bounds=False, \
-footnotes=False, ranges=False, other_units=())
-    """
+    """Finds the notation of the texts of a column."""
     if not len(texts):
         return Finding(None)
     best = Finding(None, 0.0)
@@ -137,17 +118,7 @@ footnotes=False, ranges=False, other_units=())
 
 
 def infer_marks(texts: Texts) -> Finding:
-    """Finds which texts of a column of categories mark a missing value.
-
-    Dashes alone may be a category. They are a missing value if they are the only mark
-    of one and all other texts, two at least, have letters.
-
-    Example:
-    >>> infer_marks(Texts.of(pa.array(["red", "blue", "-"]))).notation
-    TextNotation(marks=True, numbers=False, lenient=False, dash='-', \
-fold=False)
-    >>> infer_marks(Texts.of(pa.array(["+", "-"]))).notation
-    """
+    """Finds which texts of a column of categories mark a missing value."""
     missing = pa.array(texts.missing(in_text=True))
     marks = pc.unique(texts.trimmed.filter(missing))
     others = pc.unique(texts.trimmed.filter(pc.invert(missing)))
@@ -261,10 +232,7 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
 
 
 def _count_affixes(parts: pa.Array) -> tuple[Counter[str], Counter[str]]:
-    """Counts the currencies of texts, and the units and multiples after numbers.
-
-    What a few odd cells alone have does not count.
-    """
+    """Counts the currencies of texts, and the units and multiples after numbers."""
     before, after = Counter(parts.field("before").to_pylist()), Counter[str]()
     for text, count in _count(parts.field("after")):
         multiple = re.match(r"(?:mn|Mn|bn|Bn|[kKmMbB])(?!\w)", text)
@@ -442,16 +410,7 @@ def _find_order(texts: pa.Array) -> Finding:
 
 
 def choose_century(notation: DateNotation, texts: pa.Array) -> DateNotation:
-    """Returns the notation in which no year of two digits is in the future.
-
-    Dates that then span more years than otherwise, such as dates of expiry, keep the
-    notation.
-
-    Example:
-    >>> born = pa.array(["31.03.62", "24.12.99"])
-    >>> choose_century(DateNotation("day-first"), born).last_short_year < 2062
-    True
-    """
+    """Returns the notation in which no year of two digits is in the future."""
     today = datetime.now(UTC)
     found, unreadable = notation.parse(texts)
     if unreadable.all() or np.nanmax(found) <= today.timestamp():

@@ -20,12 +20,7 @@ _BEGINNING, _FEW = 10_000, 200
 
 
 class Parsed(NamedTuple):
-    """The numbers that texts stand for.
-
-    Attributes:
-        numbers: float64 `[n]`, NaN where a text is missing or unreadable.
-        unreadable: Which texts `[n]` are neither missing nor in the notation.
-    """
+    """The numbers that texts stand for."""
 
     numbers: np.ndarray
     unreadable: np.ndarray
@@ -38,12 +33,6 @@ class Notation:
     It is found once, in the training table, and applied unchanged to every later
     table, so that the same cell is the same number in files, tables in memory and
     requests.
-
-    Attributes:
-        kind: What the cells are.
-        lenient: Whether an unreadable cell counts as missing.
-        missing_marks: Texts, in lower case, that mark a missing value in this column,
-            beside the usual ones.
     """
 
     kind: ClassVar[NotationKind]
@@ -78,13 +67,7 @@ class Notation:
 
 @dataclass(frozen=True)
 class Texts:
-    """The cells of a text column; where they repeat, each distinct cell once.
-
-    Attributes:
-        cells: The cells as they are written; null is missing.
-        places: The place of each row's cell in `cells`, `[n]`; None if each row has a
-            cell of its own.
-    """
+    """The cells of a text column; where they repeat, each distinct cell once."""
 
     cells: pa.Array
     places: np.ndarray | None = None

@@ -6,14 +6,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.annotations import have_bound, have_footnote
-from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.inference import MOSTLY, Finding, infer_notation
 from tfbbb.tables.notations.missing_marks import are_familiar
 from tfbbb.tables.notations.notation import Notation, Texts
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.ranges import find_levels, split_ranges
+from tfbbb.tables.notations.ranges import (
+    find_levels,
+    have_bound,
+    have_footnote,
+    split_ranges,
+)
+from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation
 
 # Words that no one knows as marks of a missing value are such marks at any share
 # beside so many distinct numbers, if they are as few as this. Dates, and numbers with
@@ -30,22 +33,6 @@ def infer_beside_odd_cells(texts: Texts, decimal_commas: bool = False) -> Findin
     Among numbers, dates and durations, an odd cell marks a missing value if it is a
     usual mark (`unknown`, `****`, `n.d.`), one of at most three words beside 20
     distinct numbers, or rare. Ranges are ordered texts.
-
-    Args:
-        texts: The cells.
-        decimal_commas: Whether the file has decimal commas, so that the point of 4.800
-            separates thousands.
-
-    Returns:
-        The notation, whose `missing_marks` are the odd cells; None for categories.
-
-    Example:
-    >>> cells = Texts.of(pa.array(["3", "Unknown", "4.5", "Unknown", "<2"]))
-    >>> found = infer_beside_odd_cells(cells)
-    >>> found.notation.missing_marks
-    ('unknown',)
-    >>> found.remarks[0]
-    "its 'Unknown', in 2 cells, is read as a missing value; text overrules this"
     """
     distinct = texts.distinct
     found = infer_notation(distinct)

@@ -1,11 +1,52 @@
-"""Ranges of numbers as ordered texts: `18-24`, `25-34`, `65+`."""
+"""Ranges of numbers, signs of a bound, and marks of footnotes."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.annotations import BOUND_AFTER, BOUND_BEFORE
 from tfbbb.tables.notations.notation import as_float
+
+BOUND_BEFORE = (
+    r"(?:[<>≤≥]=?|=[<>]|[~≈]|(?i:(?:less|fewer|more|greater|higher|lower) than|"
+    r"at least|at most|up to|under|over|below|above|until|from|approx\.?|about|circa|"
+    r"ca\.?))"
+)
+BOUND_AFTER = (
+    r"(?:\+|(?i:(?:or|and|&) "
+    r"(?:more|less|over|above|older|under|fewer|below|up|younger|higher|lower|greater)))"
+)
+_BOUND = rf"^{BOUND_BEFORE}\s*|\s*{BOUND_AFTER}$"
+# Flags of statistical offices, such as p for provisional; none of them is a unit.
+_FLAG = r" [abenpruz]{1,2}$"
+_FOOTNOTE = (
+    rf"^[*†‡§¶]+\s*|{_FLAG}|"
+    r"\s*(?:[*†‡§¶#^ᵃᵇᶜ¹²³]+|\[[\w ]{1,8}\]|\([a-z*]{1,2}\))$"
+)
+
+
+def strip_annotations(texts: pa.Array, *, bounds: bool, footnotes: bool) -> pa.Array:
+    """Returns texts without signs of bounds or marks of footnotes."""
+    for stripped, pattern in ((footnotes, _FOOTNOTE), (bounds, _BOUND)):
+        if stripped:
+            texts = pc.replace_substring_regex(texts, pattern, "")
+    return texts
+
+
+def have_bound(texts: pa.Array) -> pa.Array:
+    """Returns which texts have signs of a bound."""
+    return pc.match_substring_regex(texts, _BOUND)
+
+
+def have_footnote(texts: pa.Array) -> pa.Array:
+    """Returns which texts have marks of a footnote."""
+    return pc.match_substring_regex(texts, _FOOTNOTE)
+
+
+def may_have_flags(texts: pa.Array) -> bool:
+    """Whether letters after a number, if there are any, are flags of a few cells."""
+    flags = pc.sum(pc.match_substring_regex(texts, _FLAG)).as_py() or 0
+    return 2 * flags <= len(texts)
+
 
 MOST_RANGES = 50
 _CURRENCY = r"(?:\p{Sc}|[A-Z]{3} )?\s*"
@@ -34,14 +75,7 @@ _NEGATED = r"(?i:(?:or|and|&) (?:less|under|fewer|below|younger|lower))$"
 
 
 def find_levels(texts: pa.Array) -> tuple[str, ...]:
-    """Returns ranges, bounds and single numbers in their order.
-
-    Example:
-    >>> find_levels(pa.array(["65+", "25-34", "<18", "18-24", "35 to 64"]))
-    ('<18', '18-24', '25-34', '35 to 64', '65+')
-    >>> find_levels(pa.array(["3-1", "0-2"]))
-    ()
-    """
+    """Returns ranges, bounds and single numbers in their order."""
     if not 2 <= len(texts) <= MOST_RANGES:
         return ()
     # Most columns of text are ruled out before the patterns are compiled.
@@ -83,13 +117,7 @@ def find_levels(texts: pa.Array) -> tuple[str, ...]:
 
 
 def split_ranges(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Returns the two ends of ranges; null for both of a text that is none.
-
-    Example:
-    >>> low, high = split_ranges(pa.array(["900 - 950 kg", "7"]))
-    >>> low.to_pylist(), high.to_pylist()
-    (['900', None], ['950 kg', None])
-    """
+    """Returns the two ends of ranges; null for both of a text that is none."""
     parts = pc.extract_regex(texts, _ENDS)
     none = pa.scalar(None, texts.type)
     low, high = (

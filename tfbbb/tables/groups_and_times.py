@@ -1,4 +1,4 @@
-"""Groups of rows that stay on one side of a split."""
+"""Columns by which rows are grouped or ordered, and rows that are copies."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,12 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.column_names import ColumnSource
+from tfbbb.tables.notation_choice import choose_notation
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.words import BooleanNotation
+from tfbbb.tables.override import Override
+from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import are_numbers, are_texts, first_row
 
@@ -36,12 +41,6 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
 
     A missing value equals a missing value. Rows are compared by a hash of 64 bits, so
     two of a million rows are taken for equal with a probability of 3e-8.
-
-    Example:
-
-    >>> rows = pa.table({"area": [80, 95, 80.0], "street": ["mill", "park", "mill"]})
-    >>> group_repeated_rows(rows, ["area", "street"]).tolist()
-    [0, 1, 0]
     """
     hashes = np.zeros(table.num_rows, np.uint64)
     for name in names:
@@ -60,17 +59,7 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
 def merge_copies(
     features: np.ndarray, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the place of each different row, and the weight of all its copies.
-
-    Rows with equal features are copies only if all such rows have equal targets.
-    Otherwise each row counts alone.
-
-    Example:
-
-    >>> places, counts = merge_copies(np.array([[5.0], [2.0], [5.0]]), np.zeros(3))
-    >>> places.tolist(), counts.tolist()
-    ([0, 1], [2.0, 1.0])
-    """
+    """Returns the place of each different row, and the weight of all its copies."""
     rows = np.ascontiguousarray(np.column_stack([features, targets]) + 0.0)
     in_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
     _, places, copies = np.unique(in_bytes, return_index=True, return_inverse=True)
@@ -110,3 +99,53 @@ def _mix(hashes: np.ndarray) -> None:
         hashes ^= hashes >> np.uint64(shift)
         hashes *= multiplier
     hashes ^= hashes >> np.uint64(31)
+
+
+def read_times(
+    table: ColumnSource, name: str, override: Override | None = None
+) -> np.ndarray:
+    """Returns numbers `[n]` that are ordered as the values of a column are in time.
+
+    A column of times holds numbers (such as years, or a count of days), dates, times,
+    or texts in any notation of these. Times without a zone count as UTC.
+    """
+    if override is not None and override.kind == "ignore":
+        override = None
+    cells = Cells.read(table, name)
+    if override is not None:
+        cells = cells.as_written
+    if cells.kind == "categorical":
+        values = _times_of_texts(cells, override)
+    elif cells.is_boolean:
+        raise _of_booleans(name)
+    elif pa.types.is_temporal(cells.type):
+        values = cells.seconds()
+    else:
+        values = ParsedColumn.parse(cells, "numeric").values
+    if (missing := np.isnan(values)).any():
+        raise TableError(
+            f"The time column {name!r} has no value in row {first_row(missing)}; fill "
+            "it in, or leave the rows without a time out."
+        )
+    return values
+
+
+def _of_booleans(name: str) -> TableError:
+    return TableError(
+        f"The time column {name!r} holds true and false; name a column of numbers, "
+        "dates or times."
+    )
+
+
+def _times_of_texts(cells: Cells, override: Override | None) -> np.ndarray:
+    kind, notation, _ = choose_notation(cells, override)
+    if isinstance(notation, BooleanNotation):
+        raise _of_booleans(cells.name)
+    if kind == "categorical" or notation is None:
+        row = first_row(cells.texts.parse(DateNotation()).unreadable)
+        raise TableError(
+            f"The time column {cells.name!r} has the text "
+            f"{cells.texts.text(row)!r} in row {row}; it must hold "
+            "numbers, or dates and times such as 2024-02-29 or 2024-02-29T18:30:00Z."
+        )
+    return cells.texts.parse(notation).numbers

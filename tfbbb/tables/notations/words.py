@@ -1,4 +1,4 @@
-"""Booleans in the spellings of several languages: `yes`, `N`, `true`, `nein`."""
+"""Notations of words: booleans, texts with an order, and categories."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,16 +26,7 @@ _ROWS_SPELLED = 10_000
 
 @dataclass(frozen=True)
 class BooleanNotation(Notation):
-    """The notation of a column of booleans: 1 for true, 0 for false.
-
-    Example:
-    >>> BooleanNotation().parse(pa.array(["Yes", "n", "on", "maybe"])).numbers
-    array([ 1.,  0.,  1., nan])
-
-    Attributes:
-        lenient: Whether an unreadable cell counts as missing.
-        missing_marks: Texts, in lower case, that mark a missing value.
-    """
+    """The notation of a column of booleans: 1 for true, 0 for false."""
 
     kind: ClassVar[NotationKind] = "boolean"
 
@@ -51,12 +42,7 @@ class BooleanNotation(Notation):
         return Parsed(numbers, np.isnan(numbers))
 
     def spelling(self, cells: pa.ChunkedArray) -> dict[float, str]:
-        """Returns the commonest text of each of the two values in a column.
-
-        Example:
-        >>> BooleanNotation().spelling(pa.chunked_array([["ja", "nein", "ja", None]]))
-        {1.0: 'ja', 0.0: 'nein'}
-        """
+        """Returns the commonest text of each of the two values in a column."""
         texts = cells.cast(pa.string()).drop_null()
         found: dict[float, str] = {}
         for text, _ in Counter(texts.to_pylist()).most_common():
@@ -76,3 +62,43 @@ def spellings(
         for name, notation in notations.items()
         if isinstance(notation, BooleanNotation)
     }
+
+
+@dataclass(frozen=True)
+class OrderedNotation(Notation):
+    """The notation of a column of ordered texts: 0 for the first, 1 for the next."""
+
+    kind: ClassVar[NotationKind] = "ordered"
+
+    levels: tuple[str, ...]
+    lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        levels = pa.array([level.lower() for level in self.levels], texts.type)
+        places = pc.index_in(pc.utf8_lower(texts), value_set=levels)
+        numbers = places.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return Parsed(numbers, np.isnan(numbers))
+
+    def describe(self) -> str:
+        return " < ".join(self.levels)
+
+
+@dataclass(frozen=True)
+class TextNotation(Notation):
+    """The notation of a column of categories that needs more than the plain texts."""
+
+    kind: ClassVar[NotationKind] = "text"
+
+    marks: bool = False
+    numbers: bool = False
+    lenient: bool = False
+    dash: str = ""
+    fold: bool = False
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        """Texts stand for no numbers: all are unreadable."""
+        return Parsed(np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
+
+    def describe(self) -> str:
+        return "whole numbers as categories" if self.numbers else ""

@@ -45,6 +45,7 @@ def send(
     return client.post(url, content=content, headers=given | headers)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_comes_back_in_its_format_with_predictions(
     client: httpx.Client, tmp_path: Path, format: Format

@@ -21,7 +21,7 @@ KeyId = Annotated[
 
 
 class KeyRequest(KnownFields):
-    """The name, scopes and limits of a new key."""
+    """The name and the scopes of a new key."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -29,36 +29,28 @@ class KeyRequest(KnownFields):
         }
     )
 
-    name: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=200,
-            pattern=r"^[^\x00-\x1f\x7f]*$",
-            description="Purpose of the key, in one line.",
-            examples=["nightly predictions"],
-        ),
-    ]
-    scopes: Annotated[
-        list[Scope],
-        Field(
-            fail_fast=True,
-            min_length=1,
-            max_length=len(Scope),
-            description="`predict` includes `metrics`, and `train` `predict`; "
-            "`admin` allows everything.",
-            examples=[["predict"]],
-        ),
-    ]
-    expires_in_seconds: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=10**10,
-            description="Seconds until the key expires; never by default.",
-            examples=[90 * 86400],
-        ),
-    ] = None
+    name: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="Purpose of the key, in one line.",
+        examples=["nightly predictions"],
+    )
+    scopes: list[Scope] = Field(
+        fail_fast=True,
+        min_length=1,
+        max_length=len(Scope),
+        description="`predict` includes `metrics`, and `train` `predict`; "
+        "`admin` allows everything.",
+        examples=[["predict"]],
+    )
+    expires_in_seconds: float | None = Field(
+        None,
+        gt=0,
+        le=10**10,
+        description="Seconds until the key expires; never by default.",
+        examples=[90 * 86400],
+    )
 
 
 class KeySummary(BaseModel):
@@ -100,14 +92,11 @@ class SessionRequest(KnownFields):
         json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]}
     )
 
-    key: Annotated[
-        str,
-        Field(
-            max_length=1024,
-            description="`prefix.secret`.",
-            examples=["tfbbb-5f1d7e2a.the-secret"],
-        ),
-    ]
+    key: str = Field(
+        max_length=1024,
+        description="`prefix.secret`.",
+        examples=["tfbbb-5f1d7e2a.the-secret"],
+    )
 
 
 class Session(BaseModel):

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Literal, TypedDict
 
 from fastapi import APIRouter, Request, Response
 from starlette.requests import HTTPConnection
@@ -15,12 +14,6 @@ from service.api.state import ServiceState, State
 from service.shared.errors import InvalidRequest, RequestTooLarge
 
 router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
-
-
-class _CookieOptions(TypedDict):
-    secure: bool
-    httponly: bool
-    samesite: Literal["strict"]
 
 
 @router.post(
@@ -48,7 +41,7 @@ async def sign_in_browser(
 ) -> Caller:
     """Starts a session and sets its cookie; returns the caller, with its end."""
     token, expires_at = await asyncio.to_thread(state.keyring.start_session, caller)
-    response.set_cookie(cookie_name(request), token, **_cookie_options(request))
+    _set_cookie(request, response, token)
     return replace(caller, expires_at=expires_at)
 
 
@@ -68,7 +61,7 @@ async def get_session(request: Request, response: Response) -> Session:
 async def sign_out(request: Request) -> Response:
     """Removes the cookie of the session, also of a key that was revoked."""
     response = Response(status_code=204)
-    response.delete_cookie(cookie_name(request), **_cookie_options(request))
+    _set_cookie(request, response, "", max_age=0)
     return response
 
 
@@ -77,10 +70,18 @@ def cookie_name(connection: HTTPConnection) -> str:
     return f"tfbbb-session-{connection.url.port or connection.url.scheme}"
 
 
-def _cookie_options(request: Request) -> _CookieOptions:
-    """Returns what makes a cookie that scripts and other sites cannot use."""
-    secure = request.url.scheme == "https"
-    return {"secure": secure, "httponly": True, "samesite": "strict"}
+def _set_cookie(
+    request: Request, response: Response, token: str, max_age: int | None = None
+) -> None:
+    """Sets a cookie that scripts and other sites cannot use."""
+    response.set_cookie(
+        cookie_name(request),
+        token,
+        max_age=max_age,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def _describe(caller: Caller) -> Session:

@@ -24,7 +24,7 @@ def export(path: Path, likelihood: str, units: int, **options: Any) -> None:
 
 @pytest.fixture(scope="session")
 def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of numbers, of counts and of classes; one has a drift reference."""
+    """Models of numbers and of classes; one has a drift reference."""
     root = tmp_path_factory.mktemp("feedback_models")
     errors = np.random.default_rng(0).normal(size=30)
     reference = DriftReference(
@@ -34,7 +34,6 @@ def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {REFERENCE_FILE: reference.to_json()}
     export(root / "numbers" / "2", "normal", 1, metrics=metrics, extra_files=files)
     shutil.copytree(root / "numbers" / "2", root / "numbers" / "1")
-    export(root / "counts" / "1", "poisson", 1)
     export(root / "classes" / "1", "categorical", 3, classes=CLASSES)
     return root
 

@@ -74,7 +74,7 @@ add_routes(
     router,
     "/feedback",
     "Tell what came true to",
-    "Counts all rows of the request or, if it is refused, none. The rows are scored",
+    "Counts all rows of the request or, if it is refused, none. They are scored by",
     _give_feedback,
     response_model=FeedbackAnswer,
     response_description="The rows are counted.",

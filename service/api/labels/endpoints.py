@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.feedback import repository as feedback
@@ -24,7 +24,7 @@ from service.shared.errors import (
     UnknownLabel,
     UnknownModel,
 )
-from service.shared.model_messages import Metadata, ModelStatus
+from service.shared.model_messages import ModelStatus
 from service.shared.versions import LATEST
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import MOST_VERSIONS, is_model_name
@@ -115,21 +115,6 @@ async def get_label(state: State, name: ModelName, label: LabelName) -> ModelSta
     """Returns the state, the features and the metrics of the version."""
     version = await state.routes.find(name, label)
     return await state.models.version(name, version)
-
-
-@router.get(
-    "/{label}/metadata",
-    summary="Signatures and manifest of the version behind a label",
-    response_model=Metadata,
-    responses=responses(UnknownLabel, Unavailable),
-)
-async def get_label_metadata(
-    state: State, name: ModelName, label: LabelName
-) -> Response:
-    """Returns the signatures and the manifest of the version."""
-    version = await state.routes.find(name, label)
-    content = await state.models.metadata(name, version)
-    return Response(content, media_type="application/json")
 
 
 @router.put(

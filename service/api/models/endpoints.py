@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 
 from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
@@ -18,7 +18,8 @@ from service.api.models.schemas import (
     VersionDetails,
     VersionNumber,
 )
-from service.api.state import State
+from service.api.predictions.routes import add_routes
+from service.api.state import ServiceState, State
 from service.shared.errors import (
     InvalidRequest,
     Unavailable,
@@ -32,6 +33,7 @@ from service.shared.model_messages import (
     ModelStatus,
     VersionState,
 )
+from service.shared.prediction_formats import JSON
 from service.shared.version_deletion import delete_version, finish_deletions
 
 router = APIRouter(
@@ -151,32 +153,6 @@ async def remove_version(
     await state.models.rescan()
 
 
-@router.get(
-    "/{name}/metadata",
-    summary="Signatures and manifest of a model",
-    response_model=Metadata,
-    responses=responses(UnknownModel, Unavailable),
-)
-async def get_metadata(state: State, name: ModelName) -> Response:
-    """Returns the signatures and the manifest of `latest`."""
-    content = await state.models.metadata(name, None)
-    return Response(content, media_type="application/json")
-
-
-@router.get(
-    "/{name}/versions/{version}/metadata",
-    summary="Signatures and manifest of a version",
-    response_model=Metadata,
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
-)
-async def get_version_metadata(
-    state: State, name: ModelName, version: VersionNumber
-) -> Response:
-    """Returns the signatures and the manifest of the version."""
-    content = await state.models.metadata(name, version)
-    return Response(content, media_type="application/json")
-
-
 def _check_is_not_latest(status: ModelStatus, number: int) -> None:
     """Raises `VersionInUse` if a version is `latest`, or may become it at once."""
     good = (
@@ -190,3 +166,23 @@ def _check_is_not_latest(status: ModelStatus, number: int) -> None:
             "predicts by default; publish a newer version, or make another one "
             "`latest`, first."
         )
+
+
+async def _answer_metadata(
+    state: ServiceState, request: Request, name: str, version: int | None
+) -> Response:
+    content = await state.models.metadata(name, version)
+    return Response(content, media_type=JSON)
+
+
+add_routes(
+    router,
+    "/metadata",
+    "Signatures and manifest of",
+    "Returns the signatures and the manifest of",
+    _answer_metadata,
+    method="GET",
+    body=2**20,
+    response_model=Metadata,
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
+)

@@ -53,7 +53,7 @@ add_routes(
     router,
     ":predict",
     "Predict with",
-    "Returns the predictive distribution of each row,",
+    "Returns the predictive distribution of each row, by",
     answer_table,
     response_model=PredictResponse,
     response_description="The predictive distributions.",
@@ -64,7 +64,7 @@ add_routes(
     router,
     ":predict-file",
     "Predict a file with",
-    "Returns the rows of a file with their predictions, in the format of the file,",
+    "Returns the rows of a file with their predictions, in the format of the file, by",
     predict_file,
     body=None,  # `UploadBody` counts the bytes.
     response_class=Response,

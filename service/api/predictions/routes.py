@@ -20,7 +20,8 @@ def add_routes(
     description: str,
     answer: Answer,
     *,
-    body: str | None = "max_body_bytes",
+    method: str = "POST",
+    body: int | str | None = "max_body_bytes",
     **documentation: Any,
 ) -> None:
     """Adds the routes with a suffix such as `:predict`, which one function answers."""
@@ -53,9 +54,9 @@ def add_routes(
             f"/{{name}}{path}{suffix}",
             endpoint,
             route_class_override=route,
-            methods=["POST"],
+            methods=[method],
             name=f"{operation}{name}",
             summary=f"{summary} a {noun}",
-            description=f"{description} by {version or f'the {noun} in the path'}.",
+            description=f"{description} {version or f'the {noun} in the path'}.",
             **documentation,
         )

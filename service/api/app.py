@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 
 from fastapi import FastAPI
 
@@ -42,9 +43,9 @@ from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
 from service.api.metrics import (
     DiskMetrics,
-    FeedbackMetrics,
-    JobMetrics,
     Registries,
+    feedback_metrics,
+    job_metrics,
 )
 from service.api.models import endpoints as models
 from service.api.models.latest_version import LatestVersionBarrier
@@ -194,8 +195,8 @@ def _create_state(
     registry = ModelRegistry(queue.store, ledger, settings.model_memory_bytes)
     models = Models(registry, settings, registries.counted, refreshes)
     registries.observed.register(LoadedMetrics(registry))
-    registries.observed.register(JobMetrics(database))
-    registries.observed.register(FeedbackMetrics(database))
+    registries.observe(partial(job_metrics, database))
+    registries.observe(partial(feedback_metrics, database))
     registries.observed.register(DiskMetrics(settings, queue.store.models, database))
     return ServiceState(
         settings=settings,

@@ -5,12 +5,12 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import sqlalchemy
 from fastapi import APIRouter, Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -22,7 +22,6 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
 from service.api.feedback.schemas import Drift, running_figures
 from service.api.http.errors import responses
@@ -38,38 +37,35 @@ from service.shared.shared_counters import VARIABLE
 from tfbbb.version import __version__, commit
 
 
-class _Constant(Collector):
-    """A metric that never changes, also where several processes count."""
+@dataclass(frozen=True)
+class _Reading(Collector):
+    """Metrics that a function reads."""
 
-    def __init__(self, metric: Metric) -> None:
-        self._metric = metric
+    read: Callable[[], Iterable[Metric]]
 
     def collect(self) -> Iterable[Metric]:
-        return (self._metric,)
+        return self.read()
 
 
 class Registries:
     """The metrics of the API.
 
-    Attributes:
-        counted: What this process counts. If several processes share the counters,
-            their sums are reported, and no figures of a single process.
-        observed: What is read from elsewhere, such as the database.
+    This process counts those of `counted`; if several processes share the counters,
+    their sums are reported. Those of `observed` are read from elsewhere.
     """
 
     def __init__(self) -> None:
         self.counted = CollectorRegistry()
         self.observed = CollectorRegistry()
-        build = GaugeMetricFamily(
-            "tfbbb_build_info",
-            "1, with the version of the service and the commit of its source.",
-            labels=["version", "commit"],
-        )
-        build.add_metric([__version__, commit()], 1)
-        self.observed.register(_Constant(build))
+        # Counters of several processes cannot hold it.
+        self.observe(_build_info)
         self._directory = os.environ.get(VARIABLE)
         if self._directory is None:
             ProcessCollector(registry=self.observed)
+
+    def observe(self, read: Callable[[], Iterable[Metric]]) -> None:
+        """Adds the metrics that a function reads."""
+        self.observed.register(_Reading(read))
 
     def text(self) -> bytes:
         """Returns all metrics, in the format of Prometheus."""
@@ -146,111 +142,92 @@ class DiskMetrics(Collector):
             return self._counted
 
 
-class FeedbackMetrics(Collector):
-    """The feedback about each version that is not deleted."""
+def _build_info() -> Iterable[Metric]:
+    build = GaugeMetricFamily(
+        "tfbbb_build_info",
+        "1, with the version of the service and the commit of its source.",
+        labels=["version", "commit"],
+    )
+    build.add_metric([__version__, commit()], 1)
+    yield build
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
-    def collect(self) -> Iterable[Metric]:
-        """Queries the database."""
-        labels = ["model", "version"]
-        rows = GaugeMetricFamily(
-            "tfbbb_feedback_rows", "Rows of which feedback came.", labels=labels
-        )
-        figures = GaugeMetricFamily(
-            "tfbbb_feedback_figure",
-            "Mean of a score over the rows of which feedback came.",
-            labels=[*labels, "figure"],
-        )
-        martingale = GaugeMetricFamily(
-            "tfbbb_drift_martingale",
-            "Test of drift; 20 raises an alarm, falsely in at most 5 % of versions.",
-            labels=labels,
-        )
-        alarm = GaugeMetricFamily(
-            "tfbbb_drift_alarm",
-            "Whether the test of drift has ever raised an alarm.",
-            labels=labels,
-        )
-        for row in self._rows():
-            version = [row.name, str(row.number)]
-            rows.add_metric(version, row.num_rows)
-            for figure, (mean, _) in running_figures(row).items():
-                figures.add_metric([*version, figure], mean)
-            drift = Drift.from_record(row.drift)
-            martingale.add_metric(version, drift.martingale)
-            alarm.add_metric(version, drift.alarm)
-        yield from (rows, figures, martingale, alarm)
-
-    def _rows(self) -> Iterable[Feedback]:
-        exists = (
-            (ModelVersion.name == Feedback.name)
-            & (ModelVersion.number == Feedback.number)
-            & ModelVersion.deleted_at.is_(None)
-        )
-        statement = select(Feedback).join(ModelVersion, exists)
-        with self._database.reading() as session:
-            return session.scalars(statement).all()
+def feedback_metrics(database: Database) -> Iterable[Metric]:
+    """Reads the feedback about each version that is not deleted."""
+    labels = ["model", "version"]
+    count = GaugeMetricFamily(
+        "tfbbb_feedback_rows", "Rows of which feedback came.", labels=labels
+    )
+    figures = GaugeMetricFamily(
+        "tfbbb_feedback_figure",
+        "Mean of a score over the rows of which feedback came.",
+        labels=[*labels, "figure"],
+    )
+    martingale = GaugeMetricFamily(
+        "tfbbb_drift_martingale",
+        "Test of drift; 20 raises an alarm, falsely in at most 5 % of versions.",
+        labels=labels,
+    )
+    alarm = GaugeMetricFamily(
+        "tfbbb_drift_alarm",
+        "Whether the test of drift has ever raised an alarm.",
+        labels=labels,
+    )
+    exists = (
+        (ModelVersion.name == Feedback.name)
+        & (ModelVersion.number == Feedback.number)
+        & ModelVersion.deleted_at.is_(None)
+    )
+    with database.reading() as session:
+        rows = session.scalars(select(Feedback).join(ModelVersion, exists)).all()
+    for row in rows:
+        version = [row.name, str(row.number)]
+        count.add_metric(version, row.num_rows)
+        for figure, (mean, _) in running_figures(row).items():
+            figures.add_metric([*version, figure], mean)
+        drift = Drift.from_record(row.drift)
+        martingale.add_metric(version, drift.martingale)
+        alarm.add_metric(version, drift.alarm)
+    return count, figures, martingale, alarm
 
 
 _SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 12 * 3600, 86400)
 
 
-class JobMetrics(Collector):
-    """The jobs in the database, which all processes of a service share."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def collect(self) -> Iterable[Metric]:
-        """Queries the database."""
-        with self._database.reading() as session:
-            yield self._states(session)
-            yield self._waiting(session)
-            yield from self._durations(session)
-
-    def _states(self, session: Session) -> Metric:
-        by_state = sqlalchemy.select(Job.state, func.count()).group_by(Job.state)
-        counts = {row[0]: row[1] for row in session.execute(by_state)}
-        family = GaugeMetricFamily(
-            "tfbbb_jobs",
-            "Jobs by state; `queued` is the length of the queue.",
-            labels=["state"],
-        )
-        for state in JobState:
-            family.add_metric([state], counts.get(state, 0))
-        return family
-
-    def _waiting(self, session: Session) -> Metric:
-        oldest = session.scalar(
-            sqlalchemy.select(func.min(Job.created_at)).where(
-                Job.state == JobState.QUEUED
-            )
-        )
-        age = 0.0 if oldest is None else self._database.now(session) - oldest
-        return GaugeMetricFamily(
-            "tfbbb_job_oldest_queued_seconds", "Age of the oldest queued job.", age
-        )
-
-    def _durations(self, session: Session) -> Iterable[Metric]:
-        took = Job.finished_at - Job.started_at
-        within = [func.count().filter(took <= seconds) for seconds in _SECONDS]
-        rows = session.execute(
-            sqlalchemy.select(Job.state, *within, func.count(), func.sum(took))
+def job_metrics(database: Database) -> Iterable[Metric]:
+    """Reads the jobs of all processes of a service."""
+    states = GaugeMetricFamily(
+        "tfbbb_jobs",
+        "Jobs by state; `queued` is the length of the queue.",
+        labels=["state"],
+    )
+    durations = HistogramMetricFamily(
+        "tfbbb_job_duration_seconds",
+        "Time from the first start of a job to its end.",
+        labels=["state"],
+    )
+    took = Job.finished_at - Job.started_at
+    within = [func.count().filter(took <= seconds) for seconds in _SECONDS]
+    with database.reading() as session:
+        by_state = session.execute(select(Job.state, func.count()).group_by(Job.state))
+        counts = {row[0]: row[1] for row in by_state}
+        queued = select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED)
+        oldest = session.scalar(queued)
+        age = 0.0 if oldest is None else database.now(session) - oldest
+        ended = session.execute(
+            select(Job.state, *within, func.count(), func.sum(took))
             .where(Job.state.in_(ENDED), took.is_not(None))
             .group_by(Job.state)
-        )
-        family = HistogramMetricFamily(
-            "tfbbb_job_duration_seconds",
-            "Time from the first start of a job to its end.",
-            labels=["state"],
-        )
-        for state, *counts, total, seconds in rows:
-            bounds = [*map(str, map(float, _SECONDS)), "+Inf"]
-            buckets = list(zip(bounds, [*counts, total], strict=True))
-            family.add_metric([state], buckets, seconds)
-        yield family
+        ).all()
+    for state in JobState:
+        states.add_metric([state], counts.get(state, 0))
+    bounds = [*map(str, map(float, _SECONDS)), "+Inf"]
+    for state, *finished, seconds in ended:
+        durations.add_metric([state], list(zip(bounds, finished, strict=True)), seconds)
+    waiting = GaugeMetricFamily(
+        "tfbbb_job_oldest_queued_seconds", "Age of the oldest queued job.", age
+    )
+    return states, waiting, durations
 
 
 router = APIRouter(

@@ -8,14 +8,15 @@ nothing half removed that the next removal, or the next start, would not finish.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
 
 from service.api.datasets.store import UPLOADED_AT, DatasetStore, is_unused_since
-from service.api.jobs import repository as jobs
+from service.api.jobs.repository import delete_job
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, Database, acting
 from service.shared.database.tables import (
@@ -67,8 +68,8 @@ class _Service:
         return None if days is None else self.now - days * _DAY
 
 
-_Find = Callable[[_Service, float], Iterable[Item]]
-_Remove = Callable[[_Service, Item], None]
+# Each thing that is not kept, and what removes it.
+_Found = Iterator[tuple[Item, Callable[[], None]]]
 
 
 def prune(database: Database, settings: Settings, *, dry_run: bool) -> list[Item]:
@@ -81,16 +82,15 @@ def prune(database: Database, settings: Settings, *, dry_run: bool) -> list[Item
         now = database.now(session)
     service = _Service(database, settings, open_store(settings), now)
     # All are found first, so that what goes is what a dry run shows.
-    found: list[tuple[Item, _Remove]] = []
-    found += [(item, _remove_version) for item in _find_versions(service)]
-    for setting, (find, remove) in _BY_AGE.items():
+    found = list(_find_versions(service))
+    for setting, find in _BY_AGE.items():
         if (before := service.before(setting)) is not None:
-            found += [(item, remove) for item in find(service, before)]
+            found += find(service, before)
     if dry_run:
         return [item for item, _ in found]
     free_reserve(settings)
     with acting(Actor("retention")):
-        removed = [item for item, how in found if _is_removed(service, item, how)]
+        removed = [item for item, remove in found if _is_removed(item, remove)]
     write_reserve(settings)
     return removed
 
@@ -113,9 +113,9 @@ async def tend(
         await sleep(_PERIOD)
 
 
-def _is_removed(service: _Service, item: Item, remove: _Remove) -> bool:
+def _is_removed(item: Item, remove: Callable[[], None]) -> bool:
     try:
-        remove(service, item)
+        remove()
     except (ServiceError, OSError) as error:
         # Something came to need it, another service was faster, or the disk fails.
         logger.info("kept the %s %s: %s", item.kind, item.subject, error)
@@ -123,7 +123,7 @@ def _is_removed(service: _Service, item: Item, remove: _Remove) -> bool:
     return True
 
 
-def _find_versions(service: _Service) -> Iterator[Item]:
+def _find_versions(service: _Service) -> _Found:
     """Finds versions that nothing needs, if both limits leave them out."""
     newest, before = service.settings.keep_versions, service.before("version_days")
     if newest is None and before is None:
@@ -153,7 +153,8 @@ def _find_versions(service: _Service) -> Iterator[Item]:
         if number is not None and going and _is_whole(service.store, name, number):
             for one in reversed(going):
                 size = directory_bytes(service.store.models / name / str(one))
-                yield Item("version", f"{name}/{one}", size, made[name, one])
+                item = Item("version", f"{name}/{one}", size, made[name, one])
+                yield item, partial(_remove_version, service, name, one)
 
 
 def _is_whole(store: Store, name: str, number: int) -> bool:
@@ -166,13 +167,12 @@ def _is_whole(store: Store, name: str, number: int) -> bool:
     return True
 
 
-def _remove_version(service: _Service, item: Item) -> None:
-    name, _, number = item.subject.rpartition("/")
-    delete_version(service.database, service.store, name, int(number))
+def _remove_version(service: _Service, name: str, number: int) -> None:
+    delete_version(service.database, service.store, name, number)
     finish_deletions(service.database, service.store)
 
 
-def _find_jobs(service: _Service, before: float) -> Iterator[Item]:
+def _find_jobs(service: _Service, before: float) -> _Found:
     with service.database.reading() as session:
         ended = session.execute(
             select(Job.id, Job.finished_at).where(
@@ -182,16 +182,11 @@ def _find_jobs(service: _Service, before: float) -> Iterator[Item]:
     for job_id, at in ended:
         assert at is not None  # Such a job is not before any time.
         size = directory_bytes(JobFiles(service.settings, job_id).directory)
-        yield Item("job", job_id, size, at)
+        remove = partial(delete_job, service.database, service.settings, job_id, at)
+        yield Item("job", job_id, size, at), remove
 
 
-def _remove_job(service: _Service, item: Item) -> None:
-    jobs.delete_job(
-        service.database, service.settings, item.subject, finished_at=item.since
-    )
-
-
-def _find_job_logs(service: _Service, before: float) -> Iterator[Item]:
+def _find_job_logs(service: _Service, before: float) -> _Found:
     """Finds logs on this machine, also those of jobs deleted elsewhere, and epochs."""
     with service.database.reading() as session:
         finished = {
@@ -209,23 +204,23 @@ def _find_job_logs(service: _Service, before: float) -> Iterator[Item]:
         stat = log.stat() if log.exists() else None
         at = finished.get(job_id, stat.st_mtime if stat else None)
         if at is not None and at < before and not (job_id in finished and at < going):
-            yield Item("log of job", job_id, stat.st_size if stat else 0, at)
+            item = Item("log of job", job_id, stat.st_size if stat else 0, at)
+            yield item, partial(_remove_job_log, service, job_id, at)
 
 
-def _remove_job_log(service: _Service, item: Item) -> None:
+def _remove_job_log(service: _Service, job_id: str, ended_at: float) -> None:
     with service.database.writing() as session:
-        job = session.get(Job, item.subject, with_for_update=True)
-        if job is not None and (
-            job.state not in ENDED or job.finished_at != item.since
-        ):
+        job = session.get(Job, job_id, with_for_update=True)
+        if job is not None and (job.state not in ENDED or job.finished_at != ended_at):
             return  # It was retried meanwhile.
-        JobFiles(service.settings, item.subject).remove_log()
+        JobFiles(service.settings, job_id).remove_log()
         session.execute(
-            delete(Event).where(Event.job_id == item.subject, Event.type == "epoch")
+            delete(Event).where(Event.job_id == job_id, Event.type == "epoch")
         )
 
 
-def _find_datasets(service: _Service, before: float) -> Iterator[Item]:
+def _find_datasets(service: _Service, before: float) -> _Found:
+    store = DatasetStore(service.settings, service.database, service.store)
     with service.database.reading() as session:
         rows = session.execute(
             select(Dataset.id, Dataset.num_bytes, UPLOADED_AT).where(
@@ -233,32 +228,29 @@ def _find_datasets(service: _Service, before: float) -> Iterator[Item]:
             )
         ).all()
     for dataset_id, num_bytes, at in rows:
-        yield Item("dataset", dataset_id, num_bytes, at)
+        remove = partial(store.delete, dataset_id, unused_since=at)
+        yield Item("dataset", dataset_id, num_bytes, at), remove
 
 
-def _remove_dataset(service: _Service, item: Item) -> None:
-    store = DatasetStore(service.settings, service.database, service.store)
-    store.delete(item.subject, unused_since=item.since)
-
-
-def _find_audit(service: _Service, before: float) -> Iterator[Item]:
+def _find_audit(service: _Service, before: float) -> _Found:
     """Finds the entries that are too old, as one thing."""
     old = select(func.count()).where(AuditEntry.created_at < before)
     with service.database.reading() as session:
         count = session.scalar(old)
     if count:
-        yield Item("audit", f"{count} entries", 0, before)
+        item = Item("audit", f"{count} entries", 0, before)
+        yield item, partial(_remove_audit, service, before)
 
 
-def _remove_audit(service: _Service, item: Item) -> None:
+def _remove_audit(service: _Service, before: float) -> None:
     with service.database.writing() as session:
-        session.execute(delete(AuditEntry).where(AuditEntry.created_at < item.since))
+        session.execute(delete(AuditEntry).where(AuditEntry.created_at < before))
 
 
 # By the setting of the days for which they are kept.
-_BY_AGE: dict[str, tuple[_Find, _Remove]] = {
-    "job_days": (_find_jobs, _remove_job),
-    "job_log_days": (_find_job_logs, _remove_job_log),
-    "dataset_days": (_find_datasets, _remove_dataset),
-    "audit_days": (_find_audit, _remove_audit),
+_BY_AGE: dict[str, Callable[[_Service, float], _Found]] = {
+    "job_days": _find_jobs,
+    "job_log_days": _find_job_logs,
+    "dataset_days": _find_datasets,
+    "audit_days": _find_audit,
 }

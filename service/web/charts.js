@@ -4,6 +4,7 @@ import { fadeWhereMore, h, newId, replace, svg } from "./dom.js";
 import { number, quantity } from "./format.js";
 
 const HEIGHT = 260;
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The colour of a CSS variable now, for a canvas. */
 function colour(name) {
@@ -119,7 +120,7 @@ export function chart({
   });
   observer.observe(place);
   const redraw = () => plot?.redraw(false, true);
-  document.addEventListener("theme", redraw, { signal });
+  DARK.addEventListener("change", redraw, { signal });
   signal.addEventListener("abort", () => {
     observer.disconnect();
     plot?.destroy();

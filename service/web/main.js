@@ -1,4 +1,4 @@
-// Starts the page: session, navigation, theme and screens.
+// Starts the page: session, navigation and screens.
 
 import { badge, h, replace } from "./dom.js";
 import { address, here, leave, show } from "./router.js";
@@ -17,7 +17,6 @@ import { showTruth } from "./screens/truth.js";
 import { showVersions } from "./screens/versions.js";
 import { showKeys } from "./screens/keys.js";
 import { showAudit } from "./screens/audit.js";
-import { themeSwitch } from "./theme_switch.js";
 
 const PLACES = [
   { name: "data", title: "Data", scope: "train" },
@@ -66,7 +65,7 @@ function drawHeader(current) {
   replace(document.getElementById("nav"), links.map((place) =>
     h("a", { href: address([place.name]), "aria-current": place.name === active && "page" }, place.title)),
   session && h("a", { href: "docs" }, "API"));
-  replace(document.getElementById("account"), themeSwitch(),
+  replace(document.getElementById("account"),
     session?.key_id && h("span", { class: "who" }, badge(session.name)),
     session?.key_id && h("button", { type: "button", class: "quiet", onclick: leaveSession }, "Sign out"));
 }

@@ -38,7 +38,7 @@ def test_the_page_needs_no_key_and_names_files_that_exist(
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     names = files_of(page.text)
-    assert len(names) == 6
+    assert len(names) == 5
     for name in names:
         assert visitor.get(f"/{name}").status_code == 200
 

@@ -1,7 +1,8 @@
-import pytest
-from prometheus_client import CollectorRegistry
+from functools import partial
 
-from service.api.metrics import JobMetrics
+import pytest
+
+from service.api.metrics import Registries, job_metrics
 from service.shared.database import Database
 from service.shared.database.tables import Job
 
@@ -25,11 +26,11 @@ def test_jobs_are_counted_by_state_and_timed(database: Database) -> None:
     for seconds in (0.5, 5, 50):
         add(database, "succeeded", now - 1000, seconds)
     add(database, "cancelled", now - 1000)
-    registry = CollectorRegistry()
-    registry.register(JobMetrics(database))
+    registries = Registries()
+    registries.observe(partial(job_metrics, database))
 
     def value(name: str, **labels: str) -> float | None:
-        return registry.get_sample_value(name, labels)
+        return registries.observed.get_sample_value(name, labels)
 
     assert value("tfbbb_jobs", state="queued") == 2
     assert value("tfbbb_jobs", state="succeeded") == 3

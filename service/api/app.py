@@ -11,15 +11,7 @@ from functools import partial
 from fastapi import FastAPI
 
 import tfbbb
-from service.api import (
-    audit,
-    documentation,
-    guide,
-    health,
-    metrics,
-    page,
-    retention,
-)
+from service.api import audit, documentation, guide, health, metrics, page, retention
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.store import DatasetStore
 from service.api.documentation import describe_portably
@@ -41,12 +33,7 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
-from service.api.metrics import (
-    DiskMetrics,
-    Registries,
-    feedback_metrics,
-    job_metrics,
-)
+from service.api.metrics import DiskMetrics, Registries, feedback_metrics, job_metrics
 from service.api.models import endpoints as models
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
@@ -61,11 +48,7 @@ from service.predicting.models import Models
 from service.predicting.registry import ModelRegistry
 from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database
-from service.shared.errors import (
-    Forbidden,
-    Unauthenticated,
-    Unavailable,
-)
+from service.shared.errors import Forbidden, Unauthenticated, Unavailable
 from service.shared.queue import Queue
 from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
@@ -90,9 +73,7 @@ Times are ISO 8601, in UTC.
 
 
 def create_app(
-    settings: Settings | None = None,
-    *,
-    refreshes: Refreshes | None = None,
+    settings: Settings | None = None, *, refreshes: Refreshes | None = None
 ) -> FastAPI:
     """Creates an API process of the service, an ASGI application.
 

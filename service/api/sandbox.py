@@ -13,13 +13,7 @@ import orjson
 
 from service.shared.errors import InvalidRequest, InvalidTable, RequestTooLarge
 from service.shared.json_types import JsonObject
-from service.shared.sandbox import (
-    Inspection,
-    Limits,
-    Preview,
-    PreviewTask,
-    Task,
-)
+from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
 
 logger = logging.getLogger(__name__)
 

@@ -90,9 +90,7 @@ class DatasetStore:
         if same is None:
             return None, None
         return None, Inspection(
-            num_rows=same.num_rows,
-            columns=same.columns,
-            problems=same.problems,
+            num_rows=same.num_rows, columns=same.columns, problems=same.problems
         )
 
     def add(

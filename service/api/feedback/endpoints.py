@@ -5,11 +5,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 
 from service.api.feedback import repository
-from service.api.feedback.schemas import (
-    FeedbackAnswer,
-    VersionFeedback,
-    request_body,
-)
+from service.api.feedback.schemas import FeedbackAnswer, VersionFeedback, request_body
 from service.api.http.errors import responses
 from service.api.http.requests import add_to_log
 from service.api.http.routes import ScopedRoute
@@ -80,10 +76,6 @@ add_routes(
     response_description="The rows are counted.",
     openapi_extra={"requestBody": request_body()},
     responses=responses(
-        InvalidRequest,
-        UnknownModel,
-        RequestTooLarge,
-        UnsupportedMediaType,
-        Unavailable,
+        InvalidRequest, UnknownModel, RequestTooLarge, UnsupportedMediaType, Unavailable
     ),
 )

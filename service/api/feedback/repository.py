@@ -16,12 +16,7 @@ from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 
-def count(
-    database: Database,
-    models: Path,
-    name: str,
-    scored: ScoredRows,
-) -> None:
+def count(database: Database, models: Path, name: str, scored: ScoredRows) -> None:
     """Counts scored rows in one transaction, all of them or none."""
     # Read before the transaction: the disk may be slow, and others wait for the locks.
     reference = None

@@ -25,7 +25,7 @@ class FeedbackRequest(BaseModel):
     )
     targets: list[Value | list[Value]] = Field(
         description="What came true for each row: a number in raw units, a list of "
-        "numbers for several targets, or the name of a class.",
+        "numbers for several targets, or the name of a class."
     )
 
 
@@ -137,11 +137,7 @@ class VersionFeedback(BaseModel):
 
     @classmethod
     def from_row(
-        cls,
-        name: str,
-        number: int,
-        row: Feedback | None,
-        held_out: Mapping[str, float],
+        cls, name: str, number: int, row: Feedback | None, held_out: Mapping[str, float]
     ) -> Self:
         """Creates the answer from a row of the database."""
         version = {"model_name": name, "model_version": str(number)}

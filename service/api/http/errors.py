@@ -53,9 +53,7 @@ def responses(*errors: type[ServiceError]) -> dict[int | str, JsonObject]:
     return described
 
 
-def as_json(
-    described: dict[int | str, JsonObject],
-) -> dict[int | str, JsonObject]:
+def as_json(described: dict[int | str, JsonObject]) -> dict[int | str, JsonObject]:
     """Describes the JSON errors of an endpoint whose success is not JSON."""
     schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
     content = {"application/json": {"schema": schema}}

@@ -55,12 +55,7 @@ _LOG_BYTES = 16 * 2**10
     summary="Train a model",
     responses={
         200: {"model": JobStatus, "description": "The job of the earlier request."},
-        **responses(
-            InvalidRequest,
-            UnknownDataset,
-            IdempotencyKeyReused,
-            QueueFull,
-        ),
+        **responses(InvalidRequest, UnknownDataset, IdempotencyKeyReused, QueueFull),
     },
 )
 def submit_job(

@@ -200,9 +200,7 @@ def _read_parent(queue: Queue, request: JobRequest) -> _Parent:
 
 
 def _validate_dataset(
-    session: Session,
-    request: JobRequest,
-    parent: _Parent,
+    session: Session, request: JobRequest, parent: _Parent
 ) -> Dataset:
     """Validates a request against its dataset, and locks the dataset."""
     dataset = _lock_dataset(session, request.dataset_id)
@@ -222,10 +220,7 @@ def _validate_dataset(
 
 
 def _check_start(
-    session: Session,
-    request: JobRequest,
-    parent: _Parent,
-    dataset: Dataset,
+    session: Session, request: JobRequest, parent: _Parent, dataset: Dataset
 ) -> None:
     """Raises unless the parent version exists and the request is compatible with it.
 

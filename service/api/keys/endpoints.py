@@ -20,10 +20,7 @@ router = APIRouter(
 
 
 @router.post(
-    "",
-    status_code=201,
-    summary="Create a key",
-    responses=responses(InvalidRequest),
+    "", status_code=201, summary="Create a key", responses=responses(InvalidRequest)
 )
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
     """Creates a key and returns it once: the service stores only a hash."""

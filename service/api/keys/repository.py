@@ -122,8 +122,7 @@ def preset_admin_key(database: Database, text: str) -> None:
             )
         if key.revoked_at is not None:
             logger.warning(
-                "the key of %s was revoked: set a key with another prefix",
-                _PRESET,
+                "the key of %s was revoked: set a key with another prefix", _PRESET
             )
         key.secret_sha256 = credential.sha256
 

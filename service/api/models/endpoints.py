@@ -12,12 +12,7 @@ from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models import repository
-from service.api.models.schemas import (
-    ModelName,
-    Report,
-    VersionDetails,
-    VersionNumber,
-)
+from service.api.models.schemas import ModelName, Report, VersionDetails, VersionNumber
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
 from service.shared.errors import (
@@ -27,12 +22,7 @@ from service.shared.errors import (
     UnknownReport,
     VersionInUse,
 )
-from service.shared.model_messages import (
-    Metadata,
-    ModelList,
-    ModelStatus,
-    VersionState,
-)
+from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.prediction_formats import JSON
 from service.shared.version_deletion import delete_version, finish_deletions
 

@@ -67,11 +67,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("site")
-    settings = Settings(
-        data_dir=root / "data",
-        models=root / "models",
-        job_slots=1,
-    )
+    settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
     with serving(settings) as client:
         wait_until_ready(client)

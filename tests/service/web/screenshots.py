@@ -28,11 +28,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / "models").mkdir()
-        settings = Settings(
-            data_dir=root / "data",
-            models=root / "models",
-            job_slots=1,
-        )
+        settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
         with serving(settings) as client:
             wait_until_ready(client)
             dataset = train(client)

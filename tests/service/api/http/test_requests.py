@@ -10,13 +10,7 @@ from fastapi import FastAPI, HTTPException
 from prometheus_client import CollectorRegistry
 
 from service.api.http.errors import answer_errors_in_one_shape
-from service.api.http.requests import (
-    HEADER,
-    Requests,
-    add_to_log,
-    logger,
-    request_id,
-)
+from service.api.http.requests import HEADER, Requests, add_to_log, logger, request_id
 
 
 def app() -> FastAPI:

@@ -72,9 +72,7 @@ def ask(
 
     keyring = SimpleNamespace(find=find)
     models = SimpleNamespace(
-        knows=lambda _: False,
-        admitted=lambda _: contextlib.nullcontext(),
-        predict=None,
+        knows=lambda _: False, admitted=lambda _: contextlib.nullcontext(), predict=None
     )
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})

@@ -14,11 +14,7 @@ from tests.service.serving import serving
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     (tmp_path / "models").mkdir()
-    return Settings(
-        models=tmp_path / "models",
-        data_dir=tmp_path,
-        job_slots=0,
-    )
+    return Settings(models=tmp_path / "models", data_dir=tmp_path, job_slots=0)
 
 
 @pytest.fixture

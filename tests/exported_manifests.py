@@ -62,15 +62,6 @@ def write_manifest(
         "default_seed": 0,
         "metrics": {"rmse": 54.0},
         "libraries": {"tensorflow": version("tensorflow")},
-        "signatures": dict.fromkeys(
-            [
-                "serving_default",
-                "predict",
-                "sample",
-                *([] if classes else ["quantiles"]),
-            ],
-            "weight",
-        ),
         "targets": Targets(
             shape=() if classes else (1,),
             support=None if classes else likelihood_support("normal"),

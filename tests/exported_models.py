@@ -138,7 +138,6 @@ def _write(
         directory,
         features,
         classes,
-        signatures=written.signatures,
         targets=written.targets,
         passes=written.passes,
         numpy=written.numpy,

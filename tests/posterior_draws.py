@@ -46,7 +46,7 @@ def engine_draws(
 
     def map_rows():
         return sampler.map_rows(
-            lambda outputs, first: outputs,
+            tf.identity,
             inputs,
             tf.constant(num_samples if mirrored else 2 * num_samples),
             tf.constant([0, seed]),

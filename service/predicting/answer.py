@@ -103,30 +103,23 @@ class Request:
         """How much computing the request costs."""
         return self.num_rows * self.num_samples * self.per_draw
 
-    @property
-    def asks_moments(self) -> bool:
-        """Whether the answer has the moments, beside what else is asked."""
-        return self.query.signature in ("serving_default", "predict")
-
     @cached_property
     def asked(self) -> list[Question]:
-        """The questions that the request asks."""
+        """The questions that the request asks beside the moments."""
         return [
             question
             for question in questions.served_questions()
-            if self.query.signature == question.name
-            or (self.asks_moments and self.query.asks(question))
+            if self.query.asks(question)
         ]
 
     @property
-    def signatures(self) -> tuple[str, ...]:
-        """The signatures that answer the request."""
-        asked = [question.name for question in self.asked]
-        return ("predict", *asked) if self.asks_moments else tuple(asked)
+    def kind(self) -> tuple[str, ...]:
+        """What is asked, on which the time of a prediction depends."""
+        return ("predict", *(question.name for question in self.asked))
 
     @property
     def needs_passes(self) -> bool:
-        """Whether the request asks for another method than that of the signatures."""
+        """Whether the request asks for another method than that of the export."""
         method = self.query.parameters.method
         return method not in (None, "auto", self.manifest.method)
 
@@ -135,10 +128,10 @@ class Request:
         """Equal for requests of one version whose rows may be computed together.
 
         None if the answer for a row depends on the rows that are computed with it, so
-        that the rows of the request are computed at once and alone. In the signatures,
-        all rows share the draws of the weights. Samples of the targets need noise too,
-        which depends on the place of the row, and the number of draws for a standard
-        error depends on all rows.
+        that the rows of the request are computed at once and alone. By the method of
+        the export, all rows share the draws of the weights. Samples of the targets need
+        noise too, which depends on the place of the row, and the number of draws for a
+        standard error depends on all rows.
         """
         parameters, asked = self.query.parameters, self.asked
         if (
@@ -153,7 +146,7 @@ class Request:
             for name, value in parameters
             if name not in _NOT_IN_KEY
         )
-        return self.signatures, self.num_samples, self.seed, *others
+        return self.kind, self.num_samples, self.seed, *others
 
 
 @dataclass(frozen=True)
@@ -217,7 +210,7 @@ def prepare(
     Needs no TensorFlow.
     """
     query = query.move_tensor_parameters(manifest.features)
-    _check_signature(query, manifest)
+    _check_questions(query, manifest)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
@@ -313,37 +306,13 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     return Answer(request, outputs, warnings)
 
 
-def _check_signature(query: Query, manifest: Manifest) -> None:
+def _check_questions(query: Query, manifest: Manifest) -> None:
     for question in questions.served_questions():
-        chosen = query.signature == question.name
-        if not (chosen or query.asks(question)):
-            continue
-        if not manifest.answers(question):
-            raise InvalidRequest(_explain_missing(question, manifest))
-        if chosen and question.takes_levels and not query.parameters.asks(question):
-            raise InvalidRequest(
-                f"The signature `{question.name}` needs levels: give "
-                f"`parameters.{question.parameter}`."
-            )
-        if chosen and question.takes_targets and query.targets is None:
-            raise InvalidRequest(
-                f"The signature `{question.name}` needs the targets of the rows: give "
-                "`targets`."
-            )
-
-
-def _explain_missing(question: Question, manifest: Manifest) -> str:
-    if question.needs_order and manifest.task == "classification":
-        return (
-            "The model predicts classes, which have no order and thus no "
-            f"{question.text}."
-        )
-    if question.needs_classes and manifest.task == "regression":
-        return f"The model predicts numbers, which have no {question.text}."
-    return (
-        f"The model was exported without the signature `{question.name}`: export the "
-        "model again."
-    )
+        if query.asks(question) and not manifest.answers(question):
+            given = "numbers, which have"
+            if manifest.task == "classification":
+                given = "classes, which have no order and thus"
+            raise InvalidRequest(f"The model predicts {given} no {question.text}.")
 
 
 def _read_table(query: Query, manifest: Manifest) -> Inputs:
@@ -387,7 +356,7 @@ def _predict(
     tensors: Tensors,
     targets: np.ndarray | None,
 ) -> Arrays:
-    """Returns the outputs of all signatures for the rows of some tensors."""
+    """Returns all outputs for the rows of some tensors."""
     parameters, arrays = request.query.parameters, Arrays()
     num_samples = request.num_samples
     if parameters.max_standard_error is not None:
@@ -400,15 +369,9 @@ def _predict(
         )
         num_rows = len(next(iter(tensors.values())))
         arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
-    if request.needs_passes and not request.asks_moments:
-        raise InvalidRequest(
-            "`parameters.method` belongs to the signatures serving_default and "
-            f"predict. Received: {request.query.signature}"
-        )
     draws, method = (num_samples, request.seed), parameters.method
     try:
-        if request.asks_moments:
-            arrays |= model.predict(tensors, *draws, method)
+        arrays |= model.predict(tensors, *draws, method)
         for question in request.asked:
             levels = parameters.levels(question)
             found = model.ask(question.name, tensors, levels, *draws, targets, method)
@@ -427,7 +390,7 @@ def _predict(
 
 
 def _parts(found: np.ndarray, question: Question) -> Sequence[np.ndarray]:
-    """Returns the outputs of the signature that answers a question."""
+    """Returns the outputs of the answer to a question."""
     if not question.parts:
         return [found]
     return list(map(np.ascontiguousarray, np.moveaxis(found, 1, 0)))

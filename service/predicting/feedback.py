@@ -8,7 +8,7 @@ from service.predicting.query import Query
 from service.predicting.scores import score
 from service.predicting.version import ServedVersion
 from service.shared.errors import InvalidRequest
-from service.shared.prediction_parameters import SIGNATURES, Parameters
+from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
 
 _KEYS = {"instances", "inputs", "targets"}
@@ -27,7 +27,7 @@ def score_feedback(
     targets = document.get("targets")
     if targets is None:
         raise InvalidRequest("The rows need `targets`, what came true for each.")
-    query = Query(rows, columns, SIGNATURES[0], Parameters(), targets, fault)
+    query = Query(rows, columns, Parameters(), targets, fault)
     model = version.load()
     name = VersionName(version.name, version.number)
     request = prepare(name, model.manifest, query, settings)

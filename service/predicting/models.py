@@ -183,7 +183,7 @@ class Models:
                 rows=request.num_rows,
                 work=request.work,
                 deadline=arrived + (milliseconds or self._settings.deadline_ms) / 1e3,
-                pace=served.pace(request.signatures),
+                pace=served.pace(request.kind),
             )
         )
         if isinstance(found, Written):

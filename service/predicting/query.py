@@ -20,8 +20,8 @@ from tfbbb.export.manifest import Feature
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
 
-# Inputs of the signatures other than the table, and the parameters that set them.
-_TENSORS = {"num_samples": "num_samples", "seed": "seed"}
+# Inputs of the signature `predict` other than the table, which are parameters.
+_TENSORS = {"num_samples", "seed"}
 _MOST_CHARACTERS = 100
 
 
@@ -32,7 +32,6 @@ class Query:
     Args:
         rows: The value of `instances`, or None.
         columns: The value of `inputs`, or an Arrow table, or None.
-        signature: Name of the signature.
         parameters: The parameters of the prediction.
         targets: The value of `targets`, or None.
         fault: The JSON error of a body that Python's parser accepts. It is raised
@@ -41,7 +40,6 @@ class Query:
 
     rows: object
     columns: object
-    signature: str
     parameters: DrawParameters
     targets: object
     fault: InvalidRequest | None
@@ -57,21 +55,15 @@ class Query:
         if not isinstance(self.columns, dict):
             return self
         names = {feature.name for feature in features}
-        tensors = _TENSORS | {"levels": _levels_parameter(self.signature)}
-        given = tensors.keys() & self.columns.keys() - names
-        moved, columns = self, self.columns
-        if _takes_targets(self.signature) and "targets" in self.columns.keys() - names:
-            columns = {k: v for k, v in columns.items() if k != "targets"}
-            targets = self.columns["targets"]
-            moved = replace(self, columns=columns, targets=targets)
+        given = _TENSORS & self.columns.keys() - names
         if not given:
-            return moved
+            return self
         parameters = self.parameters.model_dump(exclude_unset=True) | {
-            tensors[tensor]: self.columns[tensor] for tensor in given
+            name: self.columns[name] for name in given
         }
         return replace(
-            moved,
-            columns={k: v for k, v in columns.items() if k not in given},
+            self,
+            columns={k: v for k, v in self.columns.items() if k not in given},
             parameters=read_parameters(parameters),
         )
 
@@ -95,30 +87,16 @@ class Query:
         return self.columns is None
 
 
-def _takes_targets(signature: str) -> bool:
-    """Whether a signature has an input `targets`."""
-    asked = [x.name for x in questions.served_questions() if x.takes_targets]
-    return signature in asked
+def check_signature(name: object) -> None:
+    """Raises `InvalidRequest` for a signature that does not predict.
 
-
-def _levels_parameter(signature: str) -> str:
-    """Returns the parameter that the input `levels` of a signature sets."""
-    asked = [x for x in questions.served_questions() if x.takes_levels]
-    names = {question.name: question.parameter for question in asked}
-    return names.get(signature, "quantiles")
-
-
-def read_signature(name: object) -> str:
-    """Returns the name of a signature; none, or an empty one, is the default."""
-    # TensorFlow Serving accepts the empty name for the default signature too.
-    if name in ("", None):
-        return SIGNATURES[0]
-    if name not in SIGNATURES:
+    Clients of TensorFlow Serving name one; none, or an empty one, is the default.
+    """
+    if name not in ("", None, *SIGNATURES):
         raise InvalidRequest(
             f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
             f"Received: {abbreviate(name)}"
         )
-    return str(name)
 
 
 def refuse_options(options: Mapping[str, object]) -> None:

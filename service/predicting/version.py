@@ -4,7 +4,6 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from service.predicting.adoption import Ledger
@@ -107,9 +106,8 @@ class ServedVersion:
         """The bytes of the files, about those of the memory that a loaded one takes."""
         return sum(size for _, _, size, _ in self.fingerprint)
 
-    def pace(self, signatures: Sequence[str]) -> Pace:
-        """Returns how long predictions by some signatures take."""
-        kind = tuple(signatures)
+    def pace(self, kind: tuple[str, ...]) -> Pace:
+        """Returns how long predictions of a kind take, by what they are asked."""
         if (pace := self._paces.get(kind)) is None:
             measured = self._paces.get((), Pace())
             pace = Pace(len(kind) * measured.fixed, measured.per_work)

@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from service.shared.json_types import JsonObject
 from tfbbb.base.known_fields import KnownFields
-from tfbbb.prediction.levels import refuse_percentage, single_precision_level
+from tfbbb.prediction.levels import refuse_percentage
 from tfbbb.prediction.questions import Question, served_questions
 
-SIGNATURES = ("serving_default", "predict", *(q.name for q in served_questions()))
+# What clients of TensorFlow Serving may name; both return the moments.
+SIGNATURES = ("serving_default", "predict")
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Level = Annotated[
     float,
     Field(gt=0, lt=1),
     BeforeValidator(refuse_percentage),
-    AfterValidator(single_precision_level),
 ]
 
 
@@ -92,7 +92,7 @@ def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
                     min_length=1,
                     max_length=100,
                     description=f"Levels of the {question.text} of "
-                    f"p(y | x) to return, from 1.2e-38 to 0.99999994{classes}.",
+                    f"p(y | x) to return{classes}.",
                     examples=[[0.05, 0.95]],
                 ),
             )

@@ -118,9 +118,6 @@ def test_sets_and_densities_of_known_targets_are_printed(
     refused = tfbbb("predict", path, data, "--prediction-sets")
     assert refused.exit_code == 1
     assert "Only classes have prediction sets" in refused.stderr
-    refused = tfbbb("predict", path, data, "--log-prob", "--level", "0.99999999")
-    assert refused.exit_code == 1
-    assert "levels in single precision" in refused.stderr
 
 
 def test_targets_that_are_no_numbers_have_no_density_but_a_warning(

@@ -43,7 +43,6 @@ def fields() -> dict[str, Any]:
         "metrics": {"nll": 1},
         "libraries": {"tensorflow": "2.21.0"},
         "files": {},
-        "signatures": {"serving_default": "local", "quantiles": "local"},
         "targets": {
             "shape": [],
             "support": None,
@@ -95,7 +94,7 @@ def test_malformed_field_is_named(
         Manifest.from_json(json.dumps(fields | change))
 
 
-@pytest.mark.parametrize("name", ["likelihood", "signatures", "passes", "numpy"])
+@pytest.mark.parametrize("name", ["likelihood", "passes", "numpy"])
 def test_lacking_field_is_named(fields: dict[str, Any], name: str) -> None:
     del fields[name]
     with pytest.raises(ManifestError, match=f"lacks `{name}`"):

@@ -34,8 +34,8 @@ def test_quantiles_and_samples_are_those_of_the_known_posterior(
     regression: Path,
 ) -> None:
     model = load(regression)
-    samples = model.sample(X, num_samples=2000, seed=3)
-    quantiles = model.quantiles(X, [0.1, 0.5], num_samples=2000, seed=3)
+    samples = model.ask("sample", X, None, 2000, 3)
+    quantiles = model.ask("quantiles", X, [0.1, 0.5], 2000, 3)
     assert samples.shape == (2000, 2, 1)
     assert quantiles.shape == (2, 2, 1)
     # Of N(f, 0.01 + 0.04): the least density at these quantiles is 0.78, so that four
@@ -133,9 +133,9 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
     assert model.manifest.classes == CLASSES
     np.testing.assert_allclose(answer["probabilities"].sum(axis=1), 1.0, rtol=1e-6)
     assert answer["probabilities"].argmax(axis=1).tolist() == [0, 2]
-    assert model.sample([[9.0, 0.0, 0.0]], num_samples=5).tolist() == [[0]] * 5
+    assert model.ask("sample", [[9.0, 0.0, 0.0]], None, 5).tolist() == [[0]] * 5
     with pytest.raises(ValueError, match="no quantiles"):
-        model.quantiles(X, [0.5])
+        model.ask("quantiles", X, [0.5])
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_columns_model_names_what_does_not_fit(
 
 def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
     signatures = read_signatures(regression)
-    assert set(signatures) >= {"serving_default", "predict", "quantiles", "sample"}
+    assert set(signatures) == {"serving_default", "predict", "draws"}
     assert set(signatures["predict"]["inputs"]) == {"inputs", "num_samples", "seed"}
     inputs = signatures["serving_default"]["inputs"]["inputs"]
     assert inputs["dtype"] == "DT_FLOAT"

@@ -122,7 +122,7 @@ def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
 
 def test_samples_are_one_of_each_draw_with_noise(two_targets: SimpleNamespace) -> None:
     prediction = live(two_targets, 2000, 3)
-    drawn = two_targets.loaded.sample(X, 2000, 3)
+    drawn = two_targets.loaded.ask("sample", X, None, 2000, 3)
     assert drawn.shape == (2000, 20, 2)
     # Of the mixture: its mean and variance, within four standard errors (the draws'
     # kurtosis stays below 5), and its quantiles, whose ranks are binomial.
@@ -133,7 +133,9 @@ def test_samples_are_one_of_each_draw_with_noise(two_targets: SimpleNamespace) -
     )
     below = (drawn < prediction.quantile(0.2)).mean(axis=0)
     assert np.all(np.abs(below - 0.2) < 4.0 * np.sqrt(0.2 * 0.8 / 2000))
-    np.testing.assert_array_equal(drawn, two_targets.loaded.sample(X, 2000, 3))
+    np.testing.assert_array_equal(
+        drawn, two_targets.loaded.ask("sample", X, None, 2000, 3)
+    )
 
 
 def test_default_signature_answers_with_the_defaults_of_the_manifest(
@@ -163,11 +165,6 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
     case: SimpleNamespace,
 ) -> None:
     manifest = case.loaded.manifest
-    signatures = case.signatures
-    is_classes = manifest.task == "classification"
-    expected = {"serving_default", "predict", "sample", "log_prob"}
-    of_task = {"prediction_sets"} if is_classes else {"quantiles", "intervals"}
-    assert set(signatures) == expected | of_task
     asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
     features = {
         feature.tensor: (
@@ -180,32 +177,33 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
     inputs = {
         "serving_default": features,
         "predict": features | asked,
-        "sample": features | asked,
+        "draws": features | asked,
     }
-    for name in ("quantiles", "intervals", "prediction_sets"):
-        inputs[name] = features | asked | {"levels": ([None], "float32")}
+    assert set(case.signatures) == set(inputs)
     width = live(case, 2, 0).mean.shape[1]
-    targets = ([None], "int32") if is_classes else ([None, width], "float32")
-    inputs["log_prob"] = features | asked | {"targets": targets}
-    shapes = {
-        "entropy": [None],
-        "mutual_information": [None],
-        "log_prob": [None],
-        "quantiles": [None, None, width],
-        "lower": [None, None, width],
-        "upper": [None, None, width],
-        "prediction_sets": [None, None, width],
-        "samples": [None, None] if is_classes else [None, None, width],
-    }
-    for name, signature in signatures.items():
+    shapes = {"entropy": [None], "mutual_information": [None]}
+    for name, signature in case.signatures.items():
         _, specs = signature.structured_input_signature
         found = {key: (x.shape.as_list(), x.dtype.name) for key, x in specs.items()}
         assert found == inputs[name]
         for key, output in signature.structured_outputs.items():
-            assert output.shape.as_list() == shapes.get(key, [None, width])
-            dtypes = {"samples": "int32" if is_classes else "float32"}
-            dtypes["prediction_sets"] = "bool"
-            assert output.dtype == dtypes.get(key, "float32")
+            assert output.dtype == "float32"
+            if name != "draws":
+                assert output.shape.as_list() == shapes.get(key, [None, width])
+
+
+def test_draws_are_the_outputs_of_the_network_under_each_draw(
+    two_targets: SimpleNamespace,
+) -> None:
+    # The likelihood says what they are: here means in standard units, and noise.
+    signature = two_targets.signatures["draws"]
+    given = {"num_samples": tf.constant(20), "seed": tf.constant(3)}
+    outputs = signature(inputs=tf.constant(X), **given)["outputs"]
+    assert outputs.shape[:2] == (20, 20)
+    means = two_targets.live.likelihood.mean(outputs)
+    expected = live(two_targets, 20, 3)
+    np.testing.assert_allclose(np.mean(means, axis=1), expected.mean, **CLOSE)
+    np.testing.assert_allclose(means, expected.ask("mean"), **CLOSE)
 
 
 def test_columns_keep_their_names_whatever_tensorflow_calls_them(

@@ -32,14 +32,11 @@ def main() -> None:
 
 
 def answers_of(model: Any, rows: Any) -> dict[str, Any]:
-    """Returns what a golden model says of some rows, by signatures and by method."""
+    """Returns what a golden model says of some rows, by itself and by each method."""
     asked = (rows, NUM_SAMPLES, SEED)
-    found = {
-        "predict": model.predict(*asked),
-        "sample": model.sample(*asked),
-    }
-    if model.manifest.has_signature("quantiles"):
-        found["quantiles"] = model.quantiles(rows, LEVELS, NUM_SAMPLES, SEED)
+    found = {"predict": model.predict(*asked)}
+    if model.manifest.targets.ordered:
+        found["quantiles"] = model.ask("quantiles", rows, LEVELS, NUM_SAMPLES, SEED)
     for method in model.manifest.passes:
         prediction = model.predictive(rows, NUM_SAMPLES, method, SEED)
         targets = prediction.mean
@@ -52,7 +49,7 @@ def answers_of(model: Any, rows: Any) -> dict[str, Any]:
             "joint_sample": prediction.joint_sample(3),
             "sample": prediction.sample(4),
         }
-        if model.manifest.has_signature("quantiles"):
+        if model.manifest.targets.ordered:
             found[f"by {method}"] |= {
                 "quantile": prediction.quantile(LEVELS),
                 "cdf": prediction.cdf(targets),

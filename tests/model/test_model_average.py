@@ -240,8 +240,8 @@ def test_adaptive_predictions_keep_the_weights(mixture):
     np.testing.assert_allclose(found.take([2]).mean, found.mean[[2]])
 
 
-def test_signature_samples_by_weight(mixture, exported):
-    drawn = exported.sample(NEW[:1], num_samples=30_000)[:, 0, 0]
+def test_exported_average_samples_by_weight(mixture, exported):
+    drawn = exported.ask("sample", NEW[:1], None, 30_000)[:, 0, 0]
     predicted = exported.predict(NEW[:1], num_samples=3000)
     error = np.sqrt(predicted["variance"][0, 0] / 30_000)
     error = np.hypot(error, 2 * predicted["mean_standard_error"][0, 0])

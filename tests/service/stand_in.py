@@ -246,37 +246,22 @@ def read_signatures(path: Path) -> dict[str, Any]:
     draws = {name: _tensor("DT_INT32") for name in ("num_samples", "seed")}
     if manifest.classes is None:
         moments = ("mean", "variance", "epistemic", "aleatoric")
-        means, samples = (-1, 1), _tensor("DT_FLOAT", -1, -1, 1)
+        means = (-1, 1)
     else:
         moments = ("probabilities",)
-        means, samples = (-1, len(manifest.classes)), _tensor("DT_INT32", -1, -1)
+        means = (-1, len(manifest.classes))
     answers = {name: _tensor("DT_FLOAT", *means) for name in moments}
     if manifest.classes is not None:
         answers |= {
             name: _tensor("DT_FLOAT", -1) for name in ("entropy", "mutual_information")
         }
     error = {"mean_standard_error": _tensor("DT_FLOAT", *means)}
-    signatures = {
+    outputs = {"outputs": _tensor("DT_FLOAT", -1, -1, means[1])}
+    return {
         "serving_default": _signature(inputs, answers),
         "predict": _signature(inputs | draws, answers | error),
-        "sample": _signature(inputs | draws, {"samples": samples}),
+        "draws": _signature(inputs | draws, outputs),
     }
-    levels = {"levels": _tensor("DT_FLOAT", -1)}
-    by_level = {"quantiles": ["quantiles"], "intervals": ["lower", "upper"]}
-    kind, size, targets = "DT_FLOAT", 1, _tensor("DT_FLOAT", -1, 1)
-    if manifest.classes is not None:
-        by_level = {"prediction_sets": ["prediction_sets"]}
-        kind, size, targets = "DT_BOOL", len(manifest.classes), _tensor("DT_INT32", -1)
-    signatures |= {
-        name: _signature(
-            inputs | draws | levels,
-            {output: _tensor(kind, -1, -1, size) for output in outputs},
-        )
-        for name, outputs in by_level.items()
-    }
-    log_prob = {"log_prob": _tensor("DT_FLOAT", -1)}
-    signatures["log_prob"] = _signature(inputs | draws | {"targets": targets}, log_prob)
-    return signatures
 
 
 def _tensor(dtype: str, *sizes: int) -> dict[str, Any]:

@@ -70,9 +70,6 @@ REQUESTS = {
         **{"num_samples": 7, "seed": 3, "return_samples": True},
         **{"quantiles": [0.1, 0.9], "intervals": [0.5, 0.8]},
     ),
-    "signature": predict(
-        "diabetes", inputs=ROWS, signature_name="sample", parameters={"num_samples": 5}
-    ),
     "missing values": asked("patients", [PATIENT, [1.0, 5.0, "male", ""]]),
     "classes": asked("iris", return_samples=True, prediction_sets=[0.5, 0.9]),
     "arrow": table(ARROW, ARROW),

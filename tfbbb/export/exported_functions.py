@@ -1,21 +1,23 @@
 """All functions of a SavedModel."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import Tensor
-from tfbbb.export.answer_functions import trace_answers, use_functions
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.compared_rows import ComparedRows
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
-from tfbbb.export.manifest import DrawingMethod, Feature
+from tfbbb.export.manifest import DrawingMethod, Feature, Targets
 from tfbbb.export.sampler import Sampler, trace_program
-from tfbbb.export.signatures import Signatures
+from tfbbb.export.signatures import trace_signatures
+from tfbbb.prediction import questions
+from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -55,48 +57,99 @@ def trace_functions(
     }
     sampler = Sampler(programs[method], methods[method])
     answers = live_answers(likelihood, recalibration)
-
-    def groups(features: list[Tensor]) -> Tensor | None:
-        return recalibration.groups(pack(features[: len(unnamed)]))
-
     summary_specs = sampler.summary_specs
     targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
     by_spec = {
-        spec: trace_answers(answers, spec, targets, summary_specs)
+        spec: _trace_answers(answers, spec, targets, summary_specs)
         for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
-    signatures = Signatures(
+    signatures = trace_signatures(
         sampler,
-        use_functions(answers, functions[method]),
+        answers,
+        getattr(functions[method], "quantiles", None),
         specs,
-        groups,
         rows.comparing(unnamed),
+        num_samples,
+        seed,
         tf.as_dtype(dtype),
     )
-    concrete = {
-        name: traced(function, *arguments)
-        for name, (function, arguments) in signatures.all(num_samples, seed).items()
-    }
     root = tf.Module()
     root.methods = methods
     root.answers = functions
-    integers = [tf.TensorSpec([], tf.int32)] * 4
-    root.sampling = traced(lambda *x: signatures.sampling(*x), *integers)
     if getattr(recalibration, "by", None) is not None:
-        root.groups = traced(groups, given)
+        root.groups = traced(
+            lambda features: recalibration.groups(pack(features[: len(unnamed)])), given
+        )
     if rows.familiarity is not None:
         root.familiarity = rows.trace(unnamed)
-    root.read = _variables_read(root, concrete)
+    root.read = _variables_read(root, signatures)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]
     described = {
         "passes": {name: program.sizes for name, program in programs.items()},
         "targets": targets,
     }
-    return root, concrete, described
+    return root, signatures, described
+
+
+def _trace_answers(
+    answers: Answers,
+    outputs: tf.TensorSpec,
+    targets: Targets,
+    summary: Mapping[str, tf.TensorSpec],
+) -> tf.Module:
+    """Returns a module with one traced function for each question that has an answer.
+
+    Each takes `outputs` [rows, S, ..., P] and the question's arguments. Where a
+    recalibration changes the summary, the module also has `summary`, which takes the
+    summary of the mixture and quantiles [rows, Q, ..., k] and returns the answered
+    summary, and `levels`, which returns the levels of these quantiles.
+    """
+    places = list(outputs.shape[2:-1])
+    is_classes = answers.task == "classification"
+    width = [1] if is_classes else list(targets.shape[-1:])
+    specs = {
+        "targets": tf.TensorSpec(
+            [None, *targets.shape], tf.int32 if is_classes else tf.float64
+        ),
+        "values": tf.TensorSpec([None, *places, *width], tf.float64),
+        "levels": tf.TensorSpec([None], tf.float64),
+        "draws": tf.TensorSpec([None, None], tf.int64),
+        "noise": tf.TensorSpec([None, None, *places, answers.noise_size], tf.float32),
+    }
+    module = tf.Module()
+    for question in questions.QUESTIONS:
+        if question.name in answers.functions:
+            function = answers.functions[question.name]
+            arguments = [specs[argument] for argument in question.arguments]
+            setattr(module, question.name, traced(function, outputs, *arguments))
+    if answers.summary is not None:
+        _trace_summary(module, answers.summary, dict(summary), [*places, *width])
+    return module
+
+
+def _trace_summary(
+    module: tf.Module,
+    change: Callable[[Summary, Quantiles], Summary],
+    summary: dict[str, tf.TensorSpec],
+    shape: list[int | None],
+) -> None:
+    asked = np.zeros(0)
+
+    def change_summary(mixture: Summary, quantiles: Tensor) -> Summary:
+        def at(levels: ArrayLike) -> Tensor:
+            nonlocal asked
+            asked = np.asarray(levels)
+            return quantiles
+
+        return change(mixture, at)
+
+    quantiles = tf.TensorSpec([None, None, *shape], tf.float64)
+    module.summary = traced(change_summary, summary, quantiles)
+    module.levels = traced(lambda: tf.constant(asked, tf.float64))
 
 
 def _programs(

@@ -1,30 +1,25 @@
 """A posterior predictive distribution that was loaded from a SavedModel."""
 
-import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Structure, Tensor
-from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
+from tfbbb.prediction import questions
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
-from tfbbb.prediction.answers import Answers, summary_outputs
+from tfbbb.prediction.answers import Answers, Quantiles, Summary, summary_outputs
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
-from tfbbb.prediction.levels import (
-    refuse_percentage,
-    single_precision_level,
-)
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
@@ -284,51 +279,6 @@ class ExportedModel:
             x.distribution = draws, prediction
         return prediction
 
-    def quantiles(
-        self,
-        inputs: Inputs,
-        levels: Sequence[float],
-        num_samples: int | None = None,
-        seed: int | None = None,
-    ) -> np.ndarray:
-        """Computes the quantiles of p(y | x) at `levels`.
-
-        Args:
-            inputs: As for `predict`.
-            levels: Probabilities between 0 and 1, q of them, from 1.2e-38 to
-                0.99999994: they are in single precision.
-            num_samples: As for `predict`.
-            seed: As for `predict`.
-
-        Returns:
-            Array of shape `[n, q, k]`.
-
-        Raises:
-            InputError: If the inputs do not fit the model.
-            ValueError: If the model predicts classes, which have no order, or
-                another argument is not as described.
-        """
-        return self.ask("quantiles", inputs, levels, num_samples, seed)
-
-    def sample(
-        self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
-    ) -> np.ndarray:
-        """Draws from p(y | x), one value per draw of the weights.
-
-        Args:
-            inputs: As for `predict`.
-            num_samples: As for `predict`.
-            seed: As for `predict`.
-
-        Returns:
-            Array of shape `[s, n, k]`; for classes their indices, `[s, n]`.
-
-        Raises:
-            InputError: If the inputs do not fit the model.
-            ValueError: If `num_samples` or `seed` is not such a number.
-        """
-        return self.ask("sample", inputs, None, num_samples, seed)
-
     def ask(
         self,
         question: str,
@@ -341,11 +291,13 @@ class ExportedModel:
     ) -> np.ndarray:
         """Returns the answer to a question of `tfbbb.prediction.questions`, by name.
 
+        Keeps the draws as `predict` does, and the distribution of `Tensors`.
+
         Args:
-            question: The name of a question that has a signature and, beside the
-                inputs, takes levels, targets or nothing.
+            question: The name of a question that takes levels, targets or nothing, or
+                `"sample"`: one value for each of S draws, as `Predictive.sample`.
             inputs: As for `predict`.
-            levels: As for `quantiles`, if the question takes levels.
+            levels: Probabilities between 0 and 1, if the question takes levels.
             num_samples: As for `predict`.
             seed: As for `predict`.
             targets: Targets in raw units, [n, k] (or [n] for one target), if the
@@ -362,35 +314,12 @@ class ExportedModel:
                 of a conformal interval.
         """
         asked = question_named(question)
-        if not self.manifest.answers(asked):
-            raise ValueError(f"{self.explain_missing(asked)} Received: {levels=!r}")
-        given: dict[str, ArrayLike] = {}
-        if asked.takes_levels:
-            given["levels"] = _checked_levels(levels)
-        if "targets" in asked.arguments:
-            given["targets"] = checked_targets(
-                targets, self.manifest.targets, self.manifest.classes
-            )
         prediction = self._distribution(inputs, num_samples, seed, method)
-        return self._answer(asked, prediction, num_samples, seed, given)
-
-    def _answer(
-        self,
-        question: Question,
-        prediction: Predictive,
-        num_samples: int | None,
-        seed: int | None,
-        given: Mapping[str, ArrayLike],
-    ) -> np.ndarray:
-        """Returns the answer by the passes, in the precision of the signatures."""
-        arguments = dict(given)
-        if question.name == "sample":
-            arguments |= self._sampling(prediction, num_samples, seed)
-        found = prediction.ask(
-            question.name, *(arguments[name] for name in question.arguments)
-        )
-        if question.draws_first:
-            found = np.swapaxes(found, 0, 1)
+        if question == "sample":
+            drawn = prediction.sample(*self._checked_draws(num_samples, seed))
+            return drawn if drawn.dtype.kind in "bi" else self._in_own_precision(drawn)
+        given = {"levels": levels, "targets": targets}
+        found = prediction.ask(question, *(given[name] for name in asked.arguments))
         return found if found.dtype.kind in "bi" else self._in_own_precision(found)
 
     def _in_own_precision(self, values: ArrayLike) -> np.ndarray:
@@ -400,27 +329,6 @@ class ExportedModel:
         """
         with np.errstate(over="ignore"):
             return np.asarray(values, self._dtype)
-
-    def _sampling(
-        self, prediction: Predictive, num_samples: int | None, seed: int | None
-    ) -> dict[str, ArrayLike]:
-        """Returns the draw of each sample, [n, S], and the noise, [n, S, ...]."""
-        numbers = *self._checked_draws(num_samples, seed), len(prediction)
-        drawn = prediction.num_samples
-        sampling = self._engine.call(self._saved_model.sampling)
-        found = sampling(*(np.array(x, np.int32) for x in (*numbers, drawn)))
-        return {name: np.asarray(values) for name, values in found.items()}
-
-    def explain_missing(self, question: Question) -> str:
-        """Returns why the model does not answer a question."""
-        if question.needs_classes and self.manifest.task != "classification":
-            return f"Only classes have {question.text}; ask for `intervals`."
-        if question.needs_order and self.manifest.task == "classification":
-            return f"Classes have no order and thus no {question.text}; use `predict`."
-        return (
-            f"The file has no signature `{question.name}`: export the model again, or "
-            "use `predict`."
-        )
 
     def _checked_draws(
         self, num_samples: int | None, seed: int | None
@@ -471,8 +379,17 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
     recalibration = manifest.recalibration or {"config": {}}
     config = recalibration["config"]
     scores = config.get("scores")
-    answers = Answers(
-        functions={},
+    return Answers(
+        functions={
+            question.name: _load_answer(
+                question, getattr(functions, question.name), engine
+            )
+            for question in questions.QUESTIONS
+            if hasattr(functions, question.name)
+        },
+        summary=_load_summary(functions, engine)
+        if hasattr(functions, "summary")
+        else None,
         task=manifest.task,
         ordered=targets.ordered,
         discrete=targets.discrete,
@@ -489,12 +406,44 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
             conformal_reach, scores, group_scores=config.get("group_scores", ())
         ),
     )
-    answers = use_functions(answers, functions, engine.call, engine.tensor)
-    in_parts = {
-        name: _answer_some_rows_at_a_time(question_named(name), function, engine)
-        for name, function in answers.functions.items()
-    }
-    return dataclasses.replace(answers, functions=in_parts)
+
+
+def _load_answer(
+    question: Question, function: Any, engine: Engine
+) -> Callable[..., Tensor]:
+    """Returns the function of a question, computed for some rows at a time."""
+    call = engine.call(function)
+    # The first input is the outputs of the network.
+    dtypes = [given.dtype for given in function.inputs[1:]]
+
+    def answer(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
+        given = list(map(engine.tensor, arguments, dtypes))
+        # All rows share the levels, and each has other arguments of its own.
+        if question.takes_levels:
+            at_levels = _some_rows_at_a_time(lambda x: call(x, *given), engine)
+            return at_levels(outputs)
+        of_rows = _some_rows_at_a_time(lambda x: call(*x), engine)
+        return of_rows([outputs, *given])
+
+    return answer
+
+
+def _load_summary(
+    functions: Any, engine: Engine
+) -> Callable[[Summary, Quantiles], Summary]:
+    """Returns how a recalibration changes the summary of the mixture."""
+    change = engine.call(functions.summary)
+    levels = np.asarray(functions.levels())
+
+    def summary(mixture_summary: Summary, quantiles: Quantiles) -> Summary:
+        if len(levels):
+            found = quantiles(levels)
+        else:
+            # Quantiles at no level, in the shape that the mean gives them.
+            found = mixture_summary["mean"][:, np.newaxis][:, :0]
+        return change(mixture_summary, found)
+
+    return summary
 
 
 def _some_rows_at_a_time(
@@ -502,36 +451,3 @@ def _some_rows_at_a_time(
 ) -> Callable[[Structure], Any]:
     """Returns a function of rows that takes as many at a time as the engine does."""
     return lambda rows: in_parts(function, rows, engine.rows_at_a_time, engine.map)
-
-
-def _answer_some_rows_at_a_time(
-    question: Question, function: Callable[..., Tensor], engine: Engine
-) -> Callable[..., Tensor]:
-    """Returns the function of a question, computed for some rows at a time."""
-
-    def answer(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
-        # All rows share the levels, and each has other arguments of its own.
-        if question.takes_levels:
-            at_levels = _some_rows_at_a_time(lambda x: function(x, *arguments), engine)
-            return at_levels(outputs)
-        of_rows = _some_rows_at_a_time(lambda given: function(*given), engine)
-        return of_rows([outputs, *arguments])
-
-    return answer
-
-
-def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
-    try:
-        for level in () if levels is None else np.ravel(levels):
-            refuse_percentage(level)
-        probabilities = np.asarray(levels, dtype=np.float64)
-        if probabilities.ndim != 1 or not probabilities.size:
-            raise ValueError("there must be at least one")
-        for level in probabilities:
-            single_precision_level(level)
-    except ValueError as error:
-        raise ValueError(
-            f"`levels` must be a list of probabilities between 0 and 1: {error}. "
-            f"Received: levels={levels!r}"
-        ) from None
-    return probabilities

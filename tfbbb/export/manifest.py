@@ -198,7 +198,6 @@ class Manifest:
         metrics: Held-out figures.
         libraries: Versions that wrote the export.
         files: sha256 of every file beside the manifest, by relative path.
-        signatures: The method behind each signature, by its name.
         targets: The description of the targets.
         passes: The sizes of the passes that `tfbbb.load` computes with, by method.
         numpy: Whether NumPy computes the answers.
@@ -233,7 +232,6 @@ class Manifest:
     ...     num_rows=442, kl_weight=1 / 442, method="local",
     ...     default_num_samples=100, default_seed=0, metrics={"rmse": 3.5},
     ...     libraries={"tensorflow": "2.21.0"}, files={},
-    ...     signatures={"serving_default": "local"},
     ...     targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
     ...     passes={}, numpy=NumpyInfo(difference=0.0),
     ... )
@@ -258,7 +256,6 @@ class Manifest:
     metrics: Mapping[str, float]
     libraries: Mapping[str, str]
     files: Mapping[str, str]
-    signatures: Mapping[str, str]
     targets: Targets
     passes: Mapping[str, Sizes]
     numpy: NumpyInfo
@@ -372,20 +369,11 @@ class Manifest:
         missing = self.needs_tensorflow
         return f"TensorFlow, because: {missing}" if missing else "NumPy"
 
-    def has_signature(self, name: str) -> bool:
-        """Whether the SavedModel has a signature of this name."""
-        return name in self.signatures
-
     def answers(self, question: Question) -> bool:
-        """Whether the model answers a question that takes levels, targets or nothing.
-
-        Some questions have no signature: their answers follow from others.
-        """
-        if self.has_signature(question.name):
-            return True
-        if question.needs_classes:
-            return self.task == "classification"
-        return question.of_summary and self.has_signature("quantiles")
+        """Whether the model answers a question."""
+        if question.needs_order and not self.targets.ordered:
+            return False
+        return self.task == "classification" or not question.needs_classes
 
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""

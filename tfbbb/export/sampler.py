@@ -115,7 +115,7 @@ class Sampler:
 
     def map_rows(
         self,
-        compute: Callable[[Tensor, Tensor], Structure],
+        compute: Callable[[Tensor], Structure],
         inputs: Tensor,
         num_samples: int | Tensor,
         seed: Tensor,
@@ -125,8 +125,8 @@ class Sampler:
 
         Args:
             compute: Takes outputs [rows, S, ..., P], by round, by sign, by member (of
-                S, whole rounds are drawn), and the index of the first row, and returns
-                tensors whose leading dimension is `rows`.
+                S, whole rounds are drawn), and returns tensors whose leading dimension
+                is `rows`.
             inputs: Tensors whose leading dimension is the number of rows.
             num_samples: Number S of posterior samples.
             seed: int32 tensor of shape [2].
@@ -141,7 +141,7 @@ class Sampler:
 
         def compute_rows(first: int | Tensor, count: int | Tensor) -> Structure:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
-            return compute(self._outputs(part, rounds, block, seed), first)
+            return compute(self._outputs(part, rounds, block, seed))
 
         return map_blocks(compute_rows, _num_rows(inputs), rows, specs)
 

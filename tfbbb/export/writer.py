@@ -39,7 +39,6 @@ from tfbbb.export.numpy_engine.writer import (
     numpy_functions,
     write_numpy_functions,
 )
-from tfbbb.export.warm_up import write_warm_up
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.plan import own_method
 
@@ -68,7 +67,8 @@ def write_saved_model(
     """Writes the posterior predictive of a model as one SavedModel at `path`.
 
     It is a pure function of inputs and seed, takes and gives raw units, and loads with
-    TensorFlow alone. Its signatures, for n rows, k targets, c classes:
+    TensorFlow alone. Its signatures, for n rows, k targets, c classes, S draws and P
+    outputs of the network:
 
     - `serving_default` takes the features and gives `mean`, `variance`, `epistemic`
       and `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy` and
@@ -76,31 +76,23 @@ def write_saved_model(
       with `familiarity` also `familiarity` [n];
     - `predict` also takes `num_samples` and `seed`, int32 [], and also gives
       `mean_standard_error` [n, k];
-    - `quantiles` takes `levels`, float32 [q], beside these, and gives `quantiles`
-      [n, q, k]; of classes only ordered ones have them, with k = 1;
-    - `sample` takes the same as `predict` and gives `samples` [s, n, k]; for classes
-      their indices [s, n];
-    - `intervals`, of a model with conformal intervals alone, takes the same as
-      `quantiles` and gives `lower` and `upper` [n, q, k], infinite for a level that the
-      held-out rows were too few for;
-    - `log_prob` takes `targets` beside these, float32 [n, k] or, for classes, int32
-      [n], and gives `log_prob` [n] in nats.
+    - `draws` takes the same as `predict` and gives `outputs` [n, S, P]: those of the
+      network under each draw, as the likelihood takes them.
 
     The features are one tensor `inputs`, [n, d] or of another shape, as for images
     [n, height, width, channels], or, for a model whose inputs are a dictionary of
     columns, one tensor [n] per column. They have the data types of the model's inputs,
     such as int32 for tokens, or float64 for numbers of a table that single precision
     cannot tell apart. Of such targets, answers are float64, too. A row of several
-    places has them between n and k. Every signature answers as the model is
-    recalibrated, if it is, and is bounded in memory, whatever n and s.
+    places has them between n and k. The moments are recalibrated as the model is, and
+    every signature is bounded in memory, whatever n and S.
 
-    `tfbbb.load` calls functions beneath the signatures. For every method the SavedModel
-    has functions that draw, that run a pass, and that answer questions about outputs.
+    `tfbbb.load` calls functions beneath the signatures, and answers with quantiles,
+    intervals, sets, samples and densities, too. For every method the SavedModel has
+    functions that draw, that run a pass, and that answer questions about outputs.
     `assets.extra/numpy_functions.json` has these functions for NumPy, if it gives the
     same answers. `assets.extra/tfbbb.json` describes the model
-    (`tfbbb.export.Manifest`), and
-    `assets.extra/tf_serving_warmup_requests` holds a request for each signature, which
-    TensorFlow Serving answers before it is ready.
+    (`tfbbb.export.Manifest`).
 
     Args:
         model: The model.
@@ -174,7 +166,7 @@ def write_saved_model(
         atomic_directory(path) as staging,
     ):
         tf.saved_model.save(root, str(staging), signatures)
-        write_warm_up(staging, Path(path).absolute().parent.name, signatures)
+        (staging / MANIFEST_PATH).parent.mkdir()
         for name, content in extra_files.items():
             (staging / MANIFEST_PATH).with_name(name).write_bytes(content)
         manifest = Manifest(
@@ -195,7 +187,6 @@ def write_saved_model(
             metrics=figures,
             libraries=libraries(),
             files={},
-            signatures=dict.fromkeys(signatures, method),
             numpy=NumpyInfo(),
             **described,
             recalibration=describe_recalibration(model.recalibration),

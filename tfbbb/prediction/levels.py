@@ -9,10 +9,6 @@ from tfbbb.base.numbers import is_finite_number
 if TYPE_CHECKING:
     import numpy as np
 
-# The least and the greatest level of single precision: the first with all its digits,
-# below which TensorFlow rounds to 0, and the last before 1.
-_LEAST_SINGLE, _MOST_SINGLE = 2.0**-126, 1.0 - 2.0**-24
-
 
 def write_as_probability(level: object) -> str:
     """Returns a hint for a percentage in place of a level, or nothing.
@@ -34,16 +30,6 @@ def refuse_percentage(level: object) -> object:
     """Returns what may be a level."""
     if hint := write_as_probability(level):
         raise ValueError(f"a level is a probability between 0 and 1.{hint}".rstrip("."))
-    return level
-
-
-def single_precision_level(level: float) -> float:
-    """Returns `level`, a probability that an exported model can be asked for."""
-    if not _LEAST_SINGLE <= level <= _MOST_SINGLE:
-        raise ValueError(
-            "an exported model takes levels in single precision, from 1.2e-38 to "
-            "0.99999994"
-        )
     return level
 
 

@@ -22,7 +22,6 @@ _PATIENT = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
 
 Value = float | bool | str | None
 
-_ONE_ANSWER = ", ".join(f"`{question.name}`" for question in served_questions())
 # What the axes of an answer count.
 _SINGULAR = {
     "draws": "draw",
@@ -38,7 +37,7 @@ class PredictRequest(BaseModel):
 
     # A type checker cannot read the names from a table.
     signature_name: Literal[SIGNATURES] = Field(  # type: ignore[valid-type]
-        SIGNATURES[0], description=f"{_ONE_ANSWER} return nothing else."
+        SIGNATURES[0], description="As clients of TensorFlow Serving give it."
     )
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None,

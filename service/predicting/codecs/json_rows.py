@@ -9,8 +9,8 @@ from service.predicting.codecs.codec import Body, Written, response
 from service.predicting.codecs.json_body import parse_object
 from service.predicting.query import (
     Query,
+    check_signature,
     read_parameters,
-    read_signature,
     refuse_options,
 )
 from service.shared.errors import InvalidRequest
@@ -29,9 +29,9 @@ def read(body: Body, options: Mapping[str, object]) -> Query:
         raise InvalidRequest(
             "The body needs either `instances`, a list of rows, or `inputs`, columns."
         )
-    signature = read_signature(document.get("signature_name"))
+    check_signature(document.get("signature_name"))
     parameters = read_parameters(document.get("parameters"))
-    return Query(rows, columns, signature, parameters, document.get("targets"), fault)
+    return Query(rows, columns, parameters, document.get("targets"), fault)
 
 
 def write(answer: Answer) -> Written:
@@ -55,12 +55,7 @@ def write(answer: Answer) -> Written:
 
 
 def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> JsonObject:
-    """Formats rows as TensorFlow Serving: bare values if there is one output.
-
-    Only rows with warnings have them, and bare values have none.
-    """
-    if len(outputs) == 1:
-        return {"predictions": list(*outputs.values())}
+    """Formats rows as TensorFlow Serving; only rows with warnings have them."""
     names = list(outputs)
     rows = [
         dict(zip(names, row, strict=True))
@@ -75,14 +70,12 @@ def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> JsonObject:
 def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> JsonObject:
     """Formats columns as TensorFlow Serving, with draws before rows.
 
-    If any row has warnings, they are a column too, beside several others.
+    If any row has warnings, they are a column too.
     """
     for question in questions.served_questions():
         for name in question.outputs:
             if (values := outputs.get(name)) is not None:
                 outputs = outputs | {name: swap_draws(values, question)}
-    if len(outputs) == 1:
-        return {"outputs": next(iter(outputs.values()))}
     if any(warnings):
         return {"outputs": {**outputs, "warnings": warnings}}
     return {"outputs": outputs}

@@ -16,7 +16,7 @@ from service.predicting.codecs.tensors import (
     encode,
     read_data,
 )
-from service.predicting.query import Query, read_signature, read_text_parameters
+from service.predicting.query import Query, check_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonObject
 from service.shared.open_inference import InferRequest, InputTensor, OutputRequest
@@ -68,7 +68,7 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
     binary = _flag(given.pop("binary_data_output", False), "binary_data_output")
     outputs = _read_outputs(request.outputs or (), binary)
     columns = _read_inputs(request.inputs, view[json_size:])
-    signature = read_signature(given.pop("signature_name", None))
+    check_signature(given.pop("signature_name", None))
     targets = None
     if (name := given.pop("targets", None)) is not None:
         if name not in columns:
@@ -81,7 +81,6 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
     return InferenceQuery(
         rows=None,
         columns=columns,
-        signature=signature,
         parameters=parameters,
         targets=targets,
         fault=fault,

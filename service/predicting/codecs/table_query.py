@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from service.predicting.query import Query, read_signature, read_text_parameters
+from service.predicting.query import Query, check_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from tfbbb.base.texts import abbreviate
@@ -18,11 +18,11 @@ def table_query(table: pa.Table, options: Mapping[str, object]) -> Query:
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidRequest(f"The table has the column {abbreviate(twice)} twice.")
     given = dict(options)
-    signature = read_signature(given.pop("signature_name", None))
+    check_signature(given.pop("signature_name", None))
     targets = None
     if (listed := given.pop("targets", None)) is not None:
         targets = _read_targets(table, str(listed).split(","))
-    return Query(None, table, signature, read_text_parameters(given), targets, None)
+    return Query(None, table, read_text_parameters(given), targets, None)
 
 
 def _read_targets(table: pa.Table, names: list[str]) -> JsonList:

@@ -127,39 +127,3 @@ def test_single_precision_keeps_the_log_mass_of_large_counts(mean, concentration
     # Eight roundings of the largest terms, which are 4 sqrt(mean) in size.
     atol = 8.0 * 6e-8 * 4.0 * np.sqrt(mean)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=atol)
-
-
-def summed_entropy(frozen, largest):
-    log_mass = frozen.logpmf(np.arange(largest))
-    mass = np.exp(log_mass)
-    np.testing.assert_allclose(mass.sum(), 1.0, rtol=1e-9)
-    return -np.sum(np.where(mass > 0.0, mass * log_mass, 0.0))
-
-
-@pytest.mark.parametrize("rate", [1e-6, 1e-2, 0.5, 3.0, 30.0, 1e3, 1e5])
-def test_poisson_entropy_is_the_sum_over_the_counts(rate):
-    largest = int(rate + 12.0 * np.sqrt(rate) + 60.0)
-    expected = summed_entropy(stats.poisson(rate), largest)
-    found = count_distribution.entropy(*doubles(rate))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.few(10)
-@pytest.mark.parametrize("concentration", [0.03, 0.3, 1.0, 1.000001, 4.0, 1e3, 1e5])
-@pytest.mark.parametrize("mean", [1e-6, 0.5, 3.0, 30.0, 1e3])
-def test_negative_binomial_entropy_is_the_sum_over_the_counts(mean, concentration):
-    success = concentration / (concentration + mean)
-    # The masses fall like powers of the other probability: by 1e-20 at last.
-    largest = int(46.0 / -np.log1p(-success) + 10.0 * mean + 100.0)
-    expected = summed_entropy(stats.nbinom(concentration, success), largest)
-    found = count_distribution.entropy(*doubles(mean, concentration))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-
-
-def test_entropy_of_large_rates_is_that_of_a_normal():
-    rate = np.array([1e8, 1e10, 1e12])
-    normal = 0.5 * np.log(2.0 * np.pi * np.e * rate)
-    # The next term of the expansion is -1 / (12 rate).
-    np.testing.assert_allclose(
-        count_distribution.entropy(*doubles(rate)), normal, rtol=0, atol=2e-9
-    )

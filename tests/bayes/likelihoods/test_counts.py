@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import special, stats
+from scipy import stats
 
 from tfbbb.bayes.likelihoods import NegativeBinomial, Poisson
 
@@ -74,16 +74,6 @@ def test_outputs_that_are_no_numbers_end_the_search_of_a_quantile():
     found = built("poisson").quantile(0.5, np.array([[np.nan, 0.0]])).numpy()[0]
     assert np.isnan(found[0])
     assert found[1] >= 0.0
-
-
-@EVERY
-def test_entropy_is_the_sum_over_the_counts_of_all_targets(kind):
-    likelihood = built(kind)
-    outputs = outputs_for(likelihood, 4)
-    every = np.arange(5_000.0).reshape(-1, 1, 1)
-    mass = reference(likelihood, outputs).pmf(every)
-    expected = special.entr(mass).sum(axis=(0, -1))
-    np.testing.assert_allclose(likelihood.entropy(outputs), expected, atol=1e-8)
 
 
 @EVERY

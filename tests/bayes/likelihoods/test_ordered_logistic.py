@@ -46,9 +46,6 @@ def test_classes_are_where_a_logistic_variable_falls(num_classes, heteroscedasti
     np.testing.assert_allclose(
         likelihood.variance(outputs), expected * (1 - expected), rtol=1e-9
     )
-    np.testing.assert_allclose(
-        likelihood.entropy(outputs), stats.entropy(expected, axis=-1), rtol=1e-9
-    )
     for label in range(num_classes):
         labels = np.full((6, 4), label)
         np.testing.assert_allclose(

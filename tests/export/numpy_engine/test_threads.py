@@ -35,7 +35,7 @@ def answers(model: Any) -> list[np.ndarray]:
         *model.predict(X).values(),
         model.ask("quantiles", X, [0.1, 0.7]),
         model.ask("log_prob", X, targets=Y),
-        model.sample(X),
+        model.ask("sample", X),
         # Blocks of the draws, and few rows at a time.
         model.predictive(X, max_memory_mb=0.05).mean,
     ]

@@ -127,11 +127,7 @@ def test_wrong_parameter_is_named(
     [
         (
             *("diabetes", {"signature_name": "variance"}),
-            "serving_default, predict, log_prob, quantiles",
-        ),
-        (
-            *("diabetes", {"targets": [1.0]}),
-            "exported without the signature `log_prob`",
+            "must be one of serving_default, predict. Received: 'variance'",
         ),
         ("iris", {"parameters": {"quantiles": [0.5]}}, "no quantiles"),
     ],

@@ -81,14 +81,6 @@ def test_rows_and_columns_predict(
     np.testing.assert_allclose(means, [[3.5], [4.0], [5.5]], atol=0.05)
 
 
-def test_one_output_is_not_named(served: httpx.Client) -> None:
-    body = {"signature_name": "sample", "parameters": {"num_samples": 2}}
-    _, rows = post(served, "half_plus_three:predict", body | {"instances": [1.0]})
-    _, columns = post(served, "half_plus_three:predict", body | {"inputs": [[1.0]]})
-    assert np.shape(rows["predictions"]) == (1, 2, 1)
-    assert np.shape(columns["outputs"]) == (2, 1, 1)
-
-
 def test_binary_values_are_decoded(served: httpx.Client) -> None:
     def predict(text: Any) -> Any:
         row = {"age": 1, "blood pressure": 2, "sex": text, "region": "x"}

@@ -76,7 +76,6 @@ class CountedModel:
             metrics={},
             libraries={},
             files=file_digests(directory),
-            signatures={},
             targets=Targets(
                 (1,),
                 likelihood_support("normal"),

@@ -38,7 +38,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "set": {"parameters": {"prediction_sets": [0.9]}},
     "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
     "targets": {"targets": [0.5, 1.5]},
-    "signature": {"signature_name": "quantiles", "parameters": {"quantiles": [0.1]}},
     # Half the standard error that a few tens of draws leave.
     "precision": {"parameters": {"max_standard_error": 8e-6}},
     "relative precision": {

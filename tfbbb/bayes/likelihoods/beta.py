@@ -204,19 +204,6 @@ class Beta(MeanConcentration):
         share = tf.where(at_half, tf.clip_by_value(corrected, 0.0, 1.0), share)
         return self.low + (self.high - self.low) * share
 
-    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
-        import tensorflow_probability as tfp
-
-        upper, lower = parameters
-        total = upper + lower
-        return (
-            tfp.math.lbeta(upper, lower)
-            - (upper - 1.0) * tf.math.digamma(upper)
-            - (lower - 1.0) * tf.math.digamma(lower)
-            + (total - 2.0) * tf.math.digamma(total)
-            + math.log(self.high - self.low)
-        )
-
 
 def _broadcast(*tensors: tf.Tensor) -> list[tf.Tensor]:
     shape = tf.shape(tensors[0])

@@ -168,10 +168,6 @@ class Classification(Likelihood):
         probabilities = self.probabilities(outputs)
         return probabilities * (1.0 - probabilities)
 
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        log_probabilities = self.log_probabilities(outputs)
-        return -tf.reduce_sum(tf.exp(log_probabilities) * log_probabilities, axis=-1)
-
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
         targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(outputs)[:-1])

@@ -20,10 +20,7 @@ from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 _NEGLIGIBLE = 36.0
 # In the worst tails, 44 nodes have a relative error of 1e-13, and 32 nodes 1e-10.
 _TAIL_NODES = 44
-_ENTROPY_NODES = 160
 _NODES_AT_ONCE = 11
-# Number of terms of the series of x - log(1 + x), and the largest x it is used for.
-_EXCESS_TERMS, _SMALL = 12, 0.05
 
 Function = Callable[[Tensor], Tensor]
 
@@ -141,72 +138,6 @@ def _negative_binomial_fall(
     return lambda t: rate * t - both * tf.math.log1p(part * tf.math.expm1(sign * t))
 
 
-def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns the entropy of y in nats, in float64, to about 1e-9 for means up to 1e6.
-
-    By Malmsten's integral of the log gamma function (as Knessl 1998 for the Poisson
-    distribution) with the probability generating function G of y,
-
-        H = -log p(mu) + int_0^inf (G(e^-t) - e^(-mu t)) (e^-t - e^(-r t))
-                                   / (1 - e^-t) dt / t
-
-    where p(mu) is the mass, continued to the real number mu. The trapezoidal rule in
-    log t computes the integral.
-
-    Args:
-        mean: mu.
-        concentration: r.
-    """
-    mean = tf.maximum(mean, 1e-30)
-    at_mean = stirling_correction(mean) + 0.5 * tf.math.log(mean) + HALF_LOG_2PI
-    slowest = tf.ones_like(mean)
-    if concentration is not None:
-        at_mean += (
-            stirling_correction(concentration)
-            - stirling_correction(concentration + mean)
-            + 0.5 * tf.math.log1p(mean / concentration)
-        )
-        slowest = tf.minimum(slowest, concentration)
-    first = tf.math.log(1e-12 / mean)
-    step = (tf.math.log(_NEGLIGIBLE / slowest) - first) / (_ENTROPY_NODES - 1.0)
-    generating = _entropy_integrand(mean, concentration)
-    starts, steps = first[..., tf.newaxis], step[..., tf.newaxis]
-
-    def height(nodes: np.ndarray) -> tf.Tensor:
-        return generating(tf.exp(starts + steps * nodes))
-
-    nodes = np.arange(float(_ENTROPY_NODES))
-    return at_mean + step * _sum(height, nodes, np.ones_like(nodes))
-
-
-def _entropy_integrand(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function:
-    """Returns the integrand of the entropy, per log t."""
-    mean = mean[..., tf.newaxis]
-    if concentration is not None:
-        concentration = concentration[..., tf.newaxis]
-
-    def integrand(t: tf.Tensor) -> tf.Tensor:
-        one_minus = -tf.math.expm1(-t)
-        # t - (1 - e^-t)
-        beyond = tf.where(t < _SMALL, _excess(-one_minus), t - one_minus)
-        if concentration is None:
-            log_generating, log_ratio = -mean * one_minus, mean * beyond
-            difference = tf.exp(-t)
-        else:
-            ratio = mean / concentration * one_minus
-            log_generating = -concentration * tf.math.log1p(ratio)
-            log_ratio = mean * beyond + concentration * _excess(ratio)
-            # e^-t - e^(-r t), with the slower of the two factored out.
-            faster = -tf.abs(concentration - 1.0) * t
-            slower = tf.exp(-tf.minimum(concentration, 1.0) * t)
-            sign = tf.sign(concentration - 1.0)
-            difference = -sign * slower * tf.math.expm1(faster)
-        generated = -tf.exp(log_generating) * tf.math.expm1(-log_ratio)
-        return generated * difference / one_minus
-
-    return integrand
-
-
 def _log_ratio(
     excess: tf.Tensor, direct: tf.Tensor, near: tf.Tensor | None = None
 ) -> tf.Tensor:
@@ -214,16 +145,6 @@ def _log_ratio(
     if near is None:
         near = tf.abs(excess) <= 0.5
     return tf.where(near, tf.math.log1p(tf.where(near, excess, 0.0)), direct)
-
-
-def _excess(x: tf.Tensor) -> tf.Tensor:
-    """Returns x - log(1 + x), for x not much below 0."""
-    small = tf.abs(x) < _SMALL
-    few = tf.where(small, x, 0.0)
-    series = tf.zeros_like(x)
-    for n in range(_EXCESS_TERMS + 1, 1, -1):
-        series = 1.0 / n - few * series
-    return tf.where(small, tf.square(few) * series, x - tf.math.log1p(x))
 
 
 def _sum(height: Function, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:

@@ -39,7 +39,7 @@ class Counts(LogLink, Regression):
     targets, set by the first `fit` and 1 until then. The training targets bound the log
     mean: see `tfbbb.likelihoods.log_link.LogLink`.
 
-    Distribution function, quantiles, samples and entropy are computed in float64.
+    Distribution function, quantiles and samples are computed in float64.
 
     Subclasses define in `_concentration` the variance in excess of the Poisson
     distribution's.
@@ -97,11 +97,6 @@ class Counts(LogLink, Regression):
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
         return _variance(*self._distribution(outputs))
-
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        (mean, _, concentration), dtype = self._in_doubles(outputs)
-        entropies = count_distribution.entropy(mean, concentration)
-        return tf.cast(tf.reduce_sum(entropies, axis=-1), dtype)
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         distribution = self._distribution(outputs)

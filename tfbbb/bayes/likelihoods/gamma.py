@@ -107,15 +107,6 @@ class Gamma(LogLink, MeanConcentration):
         concentration, mean = parameters
         return tfp.math.igammainv(concentration, levels) * mean / concentration
 
-    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
-        concentration, mean = parameters
-        return (
-            concentration
-            - tf.math.log(concentration / mean)
-            + tf.math.lgamma(concentration)
-            + (1.0 - concentration) * tf.math.digamma(concentration)
-        )
-
 
 def _log_of_powers_over_gamma(a: tf.Tensor) -> tf.Tensor:
     """Returns `log(a^a exp(-a) / G(a))`, by Stirling's formula and its correction."""

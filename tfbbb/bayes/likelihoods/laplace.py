@@ -61,6 +61,3 @@ class Laplace(LocationScale):
 
     def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         return 2.0
-
-    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
-        return 1.0 + math.log(2.0)

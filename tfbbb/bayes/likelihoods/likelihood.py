@@ -354,8 +354,8 @@ class Likelihood(_Layer):
 
         This integrates over a linear last layer: given the layer before it, the
         locations are normal under the posterior. For the returned outputs, `log_prob`,
-        `cdf`, `prob`, `quantile` and `sample` include both variances, and `parameters`,
-        `variance` and `entropy` describe the noise alone.
+        `cdf`, `prob`, `quantile` and `sample` include both variances, and `parameters`
+        and `variance` describe the noise alone.
 
         Args:
             outputs: [..., P], from `of_members`.
@@ -427,13 +427,6 @@ class Likelihood(_Layer):
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
         """Returns Var[y | outputs], [..., k]: the variance of the noise."""
-        raise NotImplementedError
-
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        """Returns the joint entropy of all targets given outputs, [...], in nats.
-
-        The entropy of a density is in the raw units of the targets.
-        """
         raise NotImplementedError
 
     def probabilities(self, outputs: Tensor) -> tf.Tensor:

@@ -135,9 +135,6 @@ class LocationScale(Regression):
     def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
-        raise NotImplementedError
-
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         location, scale, *shape = self._noise_parameters(self._raw(outputs))
         spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
@@ -153,11 +150,6 @@ class LocationScale(Regression):
     def variance(self, outputs: Tensor) -> tf.Tensor:
         _, scale, *shape = self._noise_parameters(self._raw(outputs))
         return tf.square(scale) * self._standard_variance(*shape)
-
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        _, scale, *shape = self._noise_parameters(self._raw(outputs))
-        entropies = tf.math.log(scale) + self._standard_entropy(*shape)
-        return tf.reduce_sum(entropies, axis=-1)
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))

@@ -75,10 +75,6 @@ class LogNormal(LogLink, NormalNoise):
             2.0 * location + tf.square(scale)
         )
 
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        location, _ = self._noise_parameters(self._raw(outputs))
-        return super().entropy(outputs) + tf.reduce_sum(location, axis=-1)
-
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         logs = _logarithms(targets, outputs)
         return super().log_prob(logs, outputs) - tf.reduce_sum(logs, axis=-1)

@@ -115,15 +115,6 @@ class MeanConcentration(Regression):
         """Returns the two parameters of the density, [..., k] each."""
         raise NotImplementedError
 
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        # For a large concentration this is a difference of large numbers.
-        entropies = self._entropies(*self._parameters(tf.cast(outputs, tf.float64)))
-        total = tf.reduce_sum(entropies, axis=-1)
-        return tf.cast(total, at_least_float32(outputs).dtype)
-
-    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
-        raise NotImplementedError
-
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return tf.reduce_sum(self._log_density(targets, outputs), axis=-1)
 

@@ -32,8 +32,8 @@ class MultivariateNormal(NormalNoise):
     the k (k - 1) / 2 entries of C, together `k + k (k + 1) / 2`. Initially the noise
     has the variances of the targets, and no correlation.
 
-    `log_prob`, `entropy` and `sample` describe all targets together; `variance`, `cdf`,
-    `prob` and `quantile` describe each target by itself (its marginal distribution).
+    `log_prob` and `sample` describe all targets together; `variance`, `cdf`, `prob`
+    and `quantile` describe each target by itself (its marginal distribution).
 
     Example:
 
@@ -113,12 +113,6 @@ class MultivariateNormal(NormalNoise):
         residuals = tf.cast(targets, location.dtype) - location
         densities = standard_normal_log_prob(solve(factor, residuals))
         return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
-
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        raw = self._raw(outputs)
-        entropies = _log_diagonal(self._factor(raw)) + self._standard_entropy()
-        entropies = tf.broadcast_to(entropies, tf.shape(raw["location"]))
-        return tf.reduce_sum(entropies, axis=-1)
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)

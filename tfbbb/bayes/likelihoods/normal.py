@@ -44,9 +44,6 @@ class NormalNoise(LocationScale):
     def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         return 1.0
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
-        return 0.5 + HALF_LOG_2PI
-
     def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
         location, scale = self._noise_parameters(raw)
         if "location_variance" in raw:

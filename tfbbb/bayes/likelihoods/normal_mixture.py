@@ -17,12 +17,6 @@ from tfbbb.bayes.likelihoods.normal import standard_normal_cdf, standard_normal_
 from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
 from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
-# Distances from the location of every component, in its standard deviations. Between
-# these points the density of a mixture is smooth; beyond the last it is negligible.
-_BREAKPOINTS = (0.0, 1.0, 2.0, 3.5, 5.5, 9.0)
-_NODES = 16
-
-
 Components = Annotated[Integer, Field(ge=1, le=50, description="Number of modes.")]
 
 
@@ -146,33 +140,6 @@ class NormalMixture(Regression):
         chosen = tf.cast(component == every, scales.dtype)
         location = tf.reduce_sum(chosen * locations, axis=-2)
         return location + tf.reduce_sum(chosen * scales, axis=-2) * normal
-
-    def entropy(self, outputs: Tensor) -> tf.Tensor:
-        """Returns `-int p log p` by Gauss-Legendre quadrature between breakpoints."""
-        parameters = self._parameters(tf.cast(outputs, tf.float64))
-        _, locations, scales = parameters
-        either_side = [-x for x in _BREAKPOINTS[:0:-1]] + list(_BREAKPOINTS)
-        breakpoints = tf.sort(
-            tf.concat([locations + x * scales for x in either_side], axis=-2), axis=-2
-        )
-
-        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Tensor:
-            left, right = breakpoints[..., index, :], breakpoints[..., index + 1, :]
-            half = 0.5 * (right - left)
-            rule = np.polynomial.legendre.leggauss(_NODES)
-            for node, weight in zip(*rule, strict=True):
-                values = 0.5 * (left + right) + node * half
-                log_density = _log_density(values, *parameters)
-                total -= weight * half * tf.exp(log_density) * log_density
-            return index + 1, total
-
-        _, entropies = tf.while_loop(
-            lambda index, total: index + 1 < breakpoints.shape[-2],
-            add_interval,
-            (tf.constant(0), tf.zeros_like(locations[..., 0, :])),
-        )
-        total = tf.reduce_sum(entropies, axis=-1)
-        return tf.cast(total, at_least_float32(outputs).dtype)
 
 
 def _with_component_axis(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:

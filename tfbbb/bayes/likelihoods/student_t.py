@@ -166,14 +166,6 @@ class StudentT(LocationScale):
         (df,) = shape
         return df / (df - _LEAST_DF)
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
-        (df,) = shape
-        # For many degrees of freedom this has a difference of large numbers.
-        exact = tf.cast(df, tf.float64)
-        digammas = tf.math.digamma(0.5 * exact + 0.5) - tf.math.digamma(0.5 * exact)
-        entropy = (0.5 * exact + 0.5) * digammas - _log_density_at_0(exact)
-        return tf.cast(entropy, df.dtype)
-
 
 def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
     """Returns log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(pi df) / 2.

@@ -214,8 +214,9 @@ class NumpyFunction:
         if shapes in self._of_shapes:
             graph = self._of_shapes[shapes] = self._graph.with_shapes(inputs)
             return graph
-        if len(self._of_shapes) < _MOST_SHAPES:
-            self._of_shapes[shapes] = None
+        for oldest in list(self._of_shapes)[: 1 - _MOST_SHAPES]:
+            self._of_shapes.pop(oldest, None)
+        self._of_shapes[shapes] = None
         return self._graph
 
 

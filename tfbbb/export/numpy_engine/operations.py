@@ -372,25 +372,15 @@ def _pad(x: np.ndarray, paddings: np.ndarray, value: Any = 0) -> np.ndarray:
     return np.pad(x, paddings, constant_values=value)
 
 
-def _concatenate(*parts: np.ndarray) -> np.ndarray:
-    *arrays, axis = parts
-    return np.concatenate(arrays, axis=int(axis))
+def _random_words(attributes: Attributes) -> Operation:
+    dtype = np.dtype(attributes["dtype"])
 
+    def drawn(
+        shape: np.ndarray, key: np.ndarray, counter: np.ndarray, algorithm: Any
+    ) -> np.ndarray:
+        return philox.words(tuple(shape.tolist()), key, counter, dtype)
 
-def _random(draw: Operation, default: str) -> Callable[[Attributes], Operation]:
-    """Returns random numbers, of a data type unless an attribute names another."""
-
-    def with_attributes(attributes: Attributes) -> Operation:
-        dtype = np.dtype(attributes.get("dtype", default))
-
-        def drawn(
-            shape: np.ndarray, key: np.ndarray, counter: np.ndarray, algorithm: Any
-        ) -> np.ndarray:
-            return draw(tuple(shape.tolist()), key, counter, dtype)
-
-        return drawn
-
-    return with_attributes
+    return drawn
 
 
 def _hash_bucket(attributes: Attributes) -> Operation:
@@ -405,10 +395,6 @@ def _hash_bucket(attributes: Attributes) -> Operation:
     return buckets_of
 
 
-def _list_reserve(shape: Any, size: np.ndarray) -> list[Any]:
-    return [None] * int(size)
-
-
 def _list_set(items: list[Any], index: np.ndarray, item: Any) -> list[Any]:
     # The list may be a constant, which every call begins with.
     written = items.copy()
@@ -421,21 +407,8 @@ def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(items), lengths
 
 
-def _einsum(attributes: Attributes) -> Operation:
-    return einsum(attributes["equation"])
-
-
-def _squared_difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.square(x - y)
-
-
 def _range(first: np.ndarray, end: np.ndarray, step: np.ndarray) -> np.ndarray:
-    numbers = range(int(first), int(end), int(step))
-    return np.array(numbers, first.dtype)
-
-
-def _fill(shape: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return np.full(shape.tolist(), value)
+    return np.arange(first, end, step, first.dtype)
 
 
 def _reshape(shape: np.ndarray) -> Operation:
@@ -459,8 +432,9 @@ def _transpose(axes: np.ndarray) -> Operation:
     return lambda x: x.transpose(order)
 
 
-def _tile(x: np.ndarray, times: np.ndarray) -> np.ndarray:
-    return np.tile(x, times.tolist())
+def _select(chosen: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Returns x where chosen, else y; a vector chooses along the first axis."""
+    return np.where(chosen.reshape(*chosen.shape, *[1] * (x.ndim - chosen.ndim)), x, y)
 
 
 def _expand(axis: np.ndarray) -> Operation:
@@ -471,14 +445,6 @@ def _expand(axis: np.ndarray) -> Operation:
 def _leaky_relu(attributes: Attributes) -> Operation:
     slope = attributes.get("alpha", 0.2)
     return lambda x: np.where(x > 0, x, x.dtype.type(slope) * x)
-
-
-def _relu(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, 0)
-
-
-def _relu6(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, 0, 6)
 
 
 def _slice(x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -527,10 +493,6 @@ def _triangular_solve(attributes: Attributes) -> Operation:
     return solved
 
 
-def _reverse(x: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    return np.flip(x, tuple(axes.tolist()))
-
-
 def _broadcast_axes(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, ...]:
     """Returns the axes along which each of two shapes is broadcast."""
     rank = max(len(one), len(other))
@@ -548,10 +510,6 @@ def _stitched(*parts: np.ndarray) -> np.ndarray:
     for index, values in zip(indices, data, strict=True):
         found[index] = values
     return found
-
-
-def _gather_places(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    return x[tuple(np.moveaxis(indices, -1, 0))]
 
 
 _UFUNCS: dict[str, Operation] = {
@@ -597,7 +555,7 @@ _UFUNCS: dict[str, Operation] = {
     "Sinh": np.sinh,
     "Sqrt": np.sqrt,
     "Square": np.square,
-    "SquaredDifference": _squared_difference,
+    "SquaredDifference": lambda x, y: np.square(x - y),
     "Sub": np.subtract,
     "Tan": np.tan,
     "Tanh": np.tanh,
@@ -628,20 +586,20 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "BroadcastTo": _arranged(_broadcast),
     "Cast": _cast,
     "Cholesky": _always(np.linalg.cholesky),
-    "ConcatV2": _always(_concatenate),
+    "ConcatV2": _always(lambda *x: np.concatenate(x[:-1], axis=int(x[-1]))),
     "Cumsum": _cumsum,
     "BroadcastGradientArgs": _always(_broadcast_axes),
     "Digamma": _special("digamma"),
     "DynamicStitch": _always(_stitched),
-    "Einsum": _einsum,
+    "Einsum": lambda attributes: einsum(attributes["equation"]),
     "Elu": _always(_elu),
     "Equal": _always(np.equal),
     "Erf": _special("erf"),
     "Erfc": _special("erfc"),
     "Erfinv": _special("erfinv"),
     "ExpandDims": _arranged(_expand),
-    "Fill": _always(_fill),
-    "GatherNd": _always(_gather_places),
+    "Fill": _always(lambda shape, value: np.full(shape.tolist(), value)),
+    "GatherNd": _always(lambda x, places: x[tuple(np.moveaxis(places, -1, 0))]),
     "GatherV2": _gather,
     "Igamma": _special("gammainc"),
     "Igammac": _special("gammaincc"),
@@ -668,11 +626,11 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "Prod": _reduction(np.multiply),
     "Range": _always(_range),
     "Rank": _always(lambda x: np.array(np.ndim(x), np.int32)),
-    "Relu": _always(_relu),
-    "Relu6": _always(_relu6),
+    "Relu": _always(lambda x: np.maximum(x, 0)),
+    "Relu6": _always(lambda x: np.clip(x, 0, 6)),
     "Reshape": _arranged(_reshape),
-    "ReverseV2": _always(_reverse),
-    "Select": _always(np.where),
+    "ReverseV2": _always(lambda x, axes: np.flip(x, tuple(axes.tolist()))),
+    "Select": _always(_select),
     "SelectV2": _always(np.where),
     "Selu": _always(_selu),
     "Shape": _shape,
@@ -690,18 +648,17 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "SplitV": _arranged(_split),
     "Squeeze": _squeeze,
     "StatelessRandomGetKeyCounter": _always(philox.key_and_counter),
-    "StatelessRandomUniformFullIntV2": _random(philox.words, "uint64"),
-    "StatelessRandomUniformV2": _random(philox.uniform, "float32"),
+    "StatelessRandomUniformFullIntV2": _random_words,
     "StridedSlice": _strided_slice,
     "StringToHashBucketFast": _hash_bucket,
     "Sum": _reduction(np.add),
     "TensorListConcatV2": _always(_list_concat),
     "TensorListFromTensor": _always(lambda x, shape: list(x)),
     "TensorListGetItem": _always(lambda items, index, shape: items[int(index)]),
-    "TensorListReserve": _always(_list_reserve),
+    "TensorListReserve": _always(lambda shape, size: [None] * int(size)),
     "TensorListSetItem": _always(_list_set),
     "TensorListStack": _always(lambda items, shape: np.stack(items)),
-    "Tile": _always(_tile),
+    "Tile": _always(lambda x, times: np.tile(x, times.tolist())),
     "TopKV2": _always(_top_k),
     "Transpose": _arranged(_transpose),
     "Unpack": _unpack,

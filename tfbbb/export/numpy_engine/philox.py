@@ -43,21 +43,6 @@ def words(
     return found.view(dtype).reshape(shape)
 
 
-def uniform(
-    shape: tuple[int, ...], key: np.ndarray, counter: np.ndarray, dtype: np.dtype
-) -> np.ndarray:
-    """Returns uniform numbers from 0 to 1, without 1, as floating point numbers."""
-    # Random bits become the mantissa of a number from 1 to 2.
-    if dtype == np.float32:
-        found = words(shape, key, counter, np.dtype(np.uint32))
-        mantissa: np.ndarray = found & np.uint32(2**23 - 1) | np.uint32(0x3F800000)
-    else:
-        pairs = words((*shape, 2), key, counter, np.dtype(np.uint32)).astype(np.uint64)
-        high = pairs[..., 0] & np.uint64(2**20 - 1) | np.uint64(0x3FF00000)
-        mantissa = high << _BITS | pairs[..., 1]
-    return mantissa.view(dtype) - dtype.type(1)
-
-
 def _stream(blocks: int, key: np.ndarray, counter: np.ndarray) -> np.ndarray:
     """Returns so many blocks of four words, uint32 [4 blocks]."""
     low = counter[0] + np.arange(blocks, dtype=np.uint64)

@@ -281,13 +281,12 @@ def _differences(given: ExportedModel, wanted: ExportedModel) -> Iterator[float]
         predictions = (x.predictive(rows, method=method) for x in (given, wanted))
         one, other = (prediction.mean for prediction in predictions)
         yield _difference(one, other, unit)
-    targets = None
-    if manifest.has_signature("quantiles"):
-        targets = wanted.ask("quantiles", rows, [0.5])[:, 0]
     if of_classes:
         targets = np.zeros(expected["probabilities"].shape[:-1], int)
+    else:
+        targets = wanted.ask("quantiles", rows, [0.5])[:, 0]
     for question in questions.served_questions():
-        if not manifest.has_signature(question.name):
+        if not manifest.answers(question):
             continue
         levels = _LEVELS if question.takes_levels else None
         about = targets if question.takes_targets else None

@@ -64,7 +64,6 @@ def manifest(features: tuple[Feature, ...]) -> Manifest:
         metrics={},
         libraries={},
         files={},
-        signatures={"serving_default": "local"},
         targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
         passes={},
         numpy=NumpyInfo(difference=0.0),

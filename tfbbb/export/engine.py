@@ -14,13 +14,10 @@ from tfbbb.export.numpy_engine.threads import map_in_threads, one_blas_thread
 
 @dataclass(frozen=True)
 class Engine:
-    """How the functions of a file are called.
+    """How the functions of a file are called, and how many rows they take at the most.
 
-    Attributes:
-        call: Returns how a function is called, with nested tensors.
-        tensor: Returns an array as a tensor, of a data type if one is given.
-        rows_at_a_time: How many rows a function takes at the most.
-        map: Returns the results of a function for parts of the rows, as `map` does.
+    `call` returns a function of nested tensors, `tensor` an array as a tensor (of a
+    data type if one is given), and `map` the results of parts of the rows.
     """
 
     call: Callable[[Any], Callable[..., Any]]

@@ -146,13 +146,7 @@ class ExportedModel:
         return inputs, None
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:
-        """Returns the familiarity of each row, [n]; None if the file has none.
-
-        See `tfbbb.Familiarity`.
-
-        Args:
-            x: Inputs as for `predict`.
-        """
+        """Returns the familiarity of each row, [n]; None if the file has none."""
         if self._familiarity is None:
             return None
         tensors = self._arrange(x)
@@ -160,14 +154,7 @@ class ExportedModel:
         return self._familiarity_of([tensor(tensors[x]) for x in self._tensors])
 
     def describe_unlike(self, x: Inputs, familiarity: np.ndarray) -> list[list[str]]:
-        """Returns sentences about how rows differ from the training rows, if they do.
-
-        See `tfbbb.export.unlike_rows`.
-
-        Args:
-            x: Inputs as for `predict`.
-            familiarity: The familiarity of each row, [n].
-        """
+        """Returns sentences about rows that differ from the training rows."""
         assert self.manifest.familiarity is not None
         assert self._differences is not None
         unlike = is_unlike(familiarity, self.manifest.familiarity.num_rows)

@@ -91,10 +91,7 @@ class Sampler:
     ) -> dict[str, tf.Tensor]:
         """Returns the summary of every row: see `tfbbb.prediction.summary`.
 
-        Args:
-            inputs: Tensors whose leading dimension is the number of rows.
-            num_samples: Number S of posterior samples, of which whole rounds are drawn.
-            seed: int32 tensor of shape [2].
+        Whole rounds of S draws are made, by a seed, int32 [2].
         """
         rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         rows, block = self._block_sizes(inputs, rounds)
@@ -123,14 +120,9 @@ class Sampler:
     ) -> Structure:
         """Applies `compute` to the outputs, block of rows by block of rows.
 
-        Args:
-            compute: Takes outputs [rows, S, ..., P], by round, by sign, by member (of
-                S, whole rounds are drawn), and returns tensors whose leading dimension
-                is `rows`.
-            inputs: Tensors whose leading dimension is the number of rows.
-            num_samples: Number S of posterior samples.
-            seed: int32 tensor of shape [2].
-            specs: `tf.TensorSpec` of each result of `compute`, in its structure.
+        It takes outputs [rows, S, ..., P], by round, by sign, by member (of S, whole
+        rounds are drawn), and returns tensors of `specs` whose leading dimension is
+        `rows`.
         """
         rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         rows, block = self._block_sizes(inputs, rounds)

@@ -22,12 +22,8 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 class SavedFile:
     """What a SavedModel holds.
 
-    Attributes:
-        definitions: The definitions of all functions.
-        is_simple: Whether functions read variables and constants alone, and are of one
-            type of arguments each.
-        variables: The values of the variables that functions read, by their places.
-        constants: The constants that functions read, by their places.
+    `is_simple` says whether functions read `variables` and `constants` alone, which are
+    known by their places, and are of one type of arguments each.
     """
 
     def __init__(self, directory: Path | str):

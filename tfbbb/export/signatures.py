@@ -27,16 +27,9 @@ def trace_signatures(
 ) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the signatures by name: pure functions, bounded in memory.
 
-    Args:
-        sampler: Draws the network's outputs, of tensors in a list.
-        answers: The answers about the predictive distribution.
-        quantiles: Takes outputs and levels, and returns the answered quantiles.
-        features: Specs of the feature tensors, named as in the signatures.
-        compare: Takes feature tensors and returns what the sampler takes, and the
-            familiarity of each row, [rows], or None without one.
-        num_samples: Number of draws behind `serving_default`.
-        seed: Seed of `serving_default`.
-        dtype: The type of numbers in answers.
+    `compare` takes feature tensors and returns what the sampler takes, and the
+    familiarity of each row, or None. `quantiles` takes outputs and levels. The default
+    signature has its own number of samples and seed; answers are of `dtype`.
     """
     names = summary_outputs(answers, sampler.summary_specs)
 

@@ -14,11 +14,8 @@ def checked_targets(
 ) -> np.ndarray:
     """Returns targets in the shape and type that the model's functions take.
 
-    Args:
-        targets: Numbers in raw units, [rows, ..., k] (or [rows] for one target); of
-            classes their indices, or one-hot rows.
-        wanted: The description of the targets of one row.
-        classes: Names of the classes, None for numbers.
+    Numbers are in raw units, [rows, ..., k] (or [rows] for one target); of classes they
+    are indices, or one-hot rows.
     """
     values = np.asarray(targets)
     if classes is None:

@@ -73,11 +73,8 @@ class Answers:
     ) -> Tensor:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
-        Args:
-            summary: Not used.
-            quantiles: Returns the answered quantiles at levels [L], [rows, L, ..., k].
-            levels: Probabilities of the intervals, [Q].
-            groups: Index of each row's group, [rows]; None without groups.
+        `quantiles` returns the answered quantiles at levels, and `groups` is the index
+        of each row's group, [rows], or None.
         """
         xp = numpy_of(levels)
         levels = xp.asarray(levels, np.float64)
@@ -107,12 +104,6 @@ class Answers:
         A set has the most probable classes until their probabilities add up to the
         level, or to the conformal threshold (Romano, Sesia and Candes 2020, without
         randomisation). A set thus has at least one class.
-
-        Args:
-            summary: The answered summary.
-            quantiles: Not used.
-            levels: Probabilities of the sets, [Q].
-            groups: Index of each row's group, [rows]; None without groups.
         """
         before = more_probable(summary["probabilities"])[:, None]
         levels = numpy_of(levels).asarray(levels, np.float64)

@@ -17,16 +17,10 @@ def predictive_from_outputs(
     *,
     seed: int = 0,
 ) -> Predictive:
-    """Returns the mixture of the likelihoods under given draws, as a `Predictive`.
+    """Returns the mixture of the likelihoods under drawn outputs, [rows, S, ..., P].
 
     The rows may have been drawn from different members, so no function is coherent over
     the rows, and `joint_sample` is an error.
-
-    Args:
-        likelihood: p(y | outputs).
-        outputs: Outputs as the likelihood takes them, [rows, S, ..., P], S even.
-        recalibration: Changes the answers.
-        seed: Seed of `sample`.
     """
     drawn = tf.convert_to_tensor(outputs)
     if recalibration.acts_on_outputs:

@@ -40,14 +40,7 @@ class Mixture:
         return quantiles(self.likelihood, levels, self.outputs)
 
     def cdf(self, values: ArrayLike) -> tf.Tensor:
-        """Returns P(y <= values), target by target.
-
-        Args:
-            values: In raw units, [rows, ..., k]; for ordered classes k is 1.
-
-        Returns:
-            [rows, ..., k], float64.
-        """
+        """Returns P(y <= values), target by target, [rows, ..., k], in float64."""
         values = tf.expand_dims(tf.cast(values, tf.float64), 1)
         of_draws = self.likelihood.cdf(values, tf.cast(self.outputs, tf.float64))
         return average_over_draws(self.likelihood, of_draws, axis=1)
@@ -71,9 +64,7 @@ class Mixture:
     def sample(self, draws: Tensor, noise: Tensor) -> tf.Tensor:
         """Returns values of y, [rows, n, ..., k]; for classes indices, [rows, n, ...].
 
-        Args:
-            draws: Which draw each value belongs to, [rows, n].
-            noise: Standard normal noise, [rows, n, ..., `noise_size`].
+        Each value belongs to one of the draws, [rows, n], and has its own noise.
         """
         chosen = tf.gather(self.outputs, draws, axis=1, batch_dims=1)
         if self.likelihood.unbounded:

@@ -22,22 +22,12 @@ _TERMS_OF_COUNTS = 11
 
 
 def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
-    """Inverts the mixture's distribution function, target by target.
+    """Inverts the mixture's distribution function, target by target: [rows, Q, ..., k].
 
     Of integers it is the least whose distribution function reaches the level, found by
-    bisection.
-
-    Of real targets, a mixture's quantile lies between the least and the greatest of its
-    components' quantiles, where Newton's method and bisection find it.
-
-    Args:
-        likelihood: One with ordered targets.
-        levels: [Q], strictly between 0 and 1; of real targets also
-            [rows, Q, ..., k], of each row and target its own.
-        outputs: [rows, S, ..., P].
-
-    Returns:
-        [rows, Q, ..., k], float64.
+    bisection. Of real targets, a mixture's quantile lies between the least and the
+    greatest of its components' quantiles, where Newton's method and bisection find it.
+    Their levels are [Q], or [rows, Q, ..., k], of each row and target its own.
     """
     levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
     shape = tf.shape(outputs)

@@ -102,13 +102,9 @@ class Predictive:
         truncated: np.ndarray,
         functions: Functions,
     ) -> "Predictive":
-        """Returns the predictions of groups of rows as one.
+        """Returns the predictions of groups of rows, by one seed, as one.
 
-        Args:
-            parts: Predictions by one model with one seed.
-            order: The row that each row of the parts is, one part after the other.
-            truncated: Whether a row got fewer draws than it needed, [rows].
-            functions: Draws coherent functions for all rows.
+        `order` has the row that each row of the parts is, one part after the other.
         """
         back = np.argsort(order)
         first, summaries = parts[0], [part._mixture_summary for part in parts]
@@ -140,11 +136,7 @@ class Predictive:
             self.mask = np.broadcast_to(wide, places)
 
     def compare_rows(self, find_familiarity: Callable[[], np.ndarray]) -> None:
-        """Sets how `familiarity` is found when it is first read.
-
-        Args:
-            find_familiarity: Returns the familiarity of each row, [rows].
-        """
+        """Sets how the familiarity, [rows], is found when it is first read."""
         self._find_familiarity = find_familiarity
 
     @functools.cached_property
@@ -200,11 +192,8 @@ class Predictive:
     ) -> "Predictive":
         """Returns the same draws with other answers.
 
-        Args:
-            answers: The answers.
-            groups: Index of each row's group, [rows]; None without groups.
-            outputs: Changes the outputs of the network, [rows, S, ..., P].
-            summary: The summary of the mixture of the changed outputs.
+        `outputs` changes the outputs of the network, [rows, S, ..., P]; `summary` is
+        then that of the mixture of the changed outputs.
         """
         changes: dict[str, Any] = {"answers": answers, "groups": groups}
         if outputs is not None:
@@ -339,11 +328,7 @@ class Predictive:
         return lower[:, 0], upper[:, 0]
 
     def reach(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns the greatest score of targets in conformal intervals, [rows, Q, k].
-
-        Args:
-            levels: Probabilities of the intervals, [Q].
-        """
+        """Returns the greatest score of targets in intervals, [rows, Q, k]."""
         assert self.answers.reach is not None
         found = np.asarray(self.answers.reach(np.asarray(levels), self._groups))
         return np.broadcast_to(found, (len(self), *found.shape[-2:]))
@@ -616,11 +601,8 @@ class Predictive:
     def of_outputs(self, compute: Callable[..., Any], *arrays: np.ndarray) -> Any:
         """Applies `compute` to the network's outputs, block by block.
 
-        Args:
-            compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
-                takes them, and these rows of the arrays; returns a tensor with the same
-                number of rows, or tensors by name.
-            *arrays: Arrays, [rows, ...].
+        It takes outputs of some rows, [rows, S, ..., P], as the likelihood takes them,
+        and these rows of the arrays; and returns tensors with the same number of rows.
         """
         if self._order is not None:
             arrays = tuple(array[self._order] for array in arrays)

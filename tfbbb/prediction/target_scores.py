@@ -60,11 +60,6 @@ def in_intervals(
     A target lies between two quantiles if F(y) lies between their levels, and in a
     conformal interval if its score is small enough, so there is no search for
     quantiles.
-
-    Args:
-        prediction: A prediction of ordered targets.
-        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
-        levels: Probabilities of the intervals, [Q].
     """
     if not getattr(prediction, "central_intervals", True):
         scores = conformal_scores(prediction, np.asarray(targets))[:, np.newaxis]
@@ -83,10 +78,6 @@ def conformal_scores(
 
     They are `max(Phi^-1(P(Y < y)), -Phi^-1(P(Y <= y)), 0)` up to `FARTHEST`, and beyond
     it as `tfbbb.prediction.conformal_reach.conformal_bounds` has it.
-
-    Args:
-        prediction: A prediction of numbers.
-        targets: Their targets, [rows, k].
     """
     below, up_to = map(np.asarray, cdf_step(prediction, targets))
     ndtr, ndtri = (getattr(special_of(), name) for name in ("ndtr", "ndtri"))
@@ -132,15 +123,7 @@ def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
 def binned_confidences(
     prediction: Predictive, targets: ArrayLike, bins: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns bin, confidence and whether the prediction is right, [rows, ...] each.
-
-    See `tfbbb.metrics.expected_calibration_error`.
-
-    Args:
-        prediction: A prediction of classes.
-        targets: Indices of the classes, [rows, ...].
-        bins: Number of bins.
-    """
+    """Returns bin, confidence and whether the class is right, [rows, ...] each."""
     xp = numpy_of(targets, prediction.probabilities)
     probabilities = xp.asarray(prediction.probabilities, np.float64)
     confidence = xp.max(probabilities, axis=-1)
@@ -153,14 +136,7 @@ def binned_confidences(
 def calibration_error_of_targets(
     prediction: Predictive, targets: np.ndarray, weights: np.ndarray, bins: int = 15
 ) -> float:
-    """Returns the expected calibration error, of arrays; see `binned_confidences`.
-
-    Args:
-        prediction: As for `binned_confidences`.
-        targets: Indices of the classes, [rows, ...].
-        weights: The weight of each row, [rows].
-        bins: Number of bins.
-    """
+    """Returns the expected calibration error of weighted rows."""
     found = binned_confidences(prediction, targets, bins)
     index, confidence, right = (np.ravel(values) for values in found)
     weights = np.repeat(weights, len(index) // len(weights))

@@ -65,7 +65,7 @@ def test_networks_answer_by_numpy_as_by_tensorflow(
         np.testing.assert_allclose(
             one.ask(question, x, [0.2, 0.9]), other.ask(question, x, [0.2, 0.9]), 1e-5
         )
-    np.testing.assert_allclose(one.sample(x), other.sample(x), 1e-4, 1e-5)
+    np.testing.assert_allclose(one.ask("sample", x), other.ask("sample", x), 1e-4, 1e-5)
 
 
 class Determinant(keras.layers.Layer):

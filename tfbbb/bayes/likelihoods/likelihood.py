@@ -122,13 +122,9 @@ class Likelihood(_Layer):
         return cls.support
 
     def copy_for(self, members: int, output_shape: tuple[int | None, ...]) -> Self:
-        """Returns a likelihood with the same arguments and copies of the variables.
+        """Returns a likelihood for a model of other members, with the same variables.
 
         Parameters that a single posterior has learned become those of every member.
-
-        Args:
-            members: Number of members of the model that the copy is for.
-            output_shape: Shape of the model's outputs.
 
         Raises:
             ValueError: The parameters are those of another number of members, or of
@@ -194,11 +190,7 @@ class Likelihood(_Layer):
     def num_integrated(self, num_outputs: int) -> int:
         """Returns how many of P outputs are locations that may have a variance.
 
-        They are the first ones: see `with_location_variance`.
-
-        Args:
-            num_outputs: Number P of outputs of the network; the likelihood need not be
-                built.
+        They are the first ones; the likelihood need not be built.
         """
         return 0
 
@@ -210,16 +202,11 @@ class Likelihood(_Layer):
     def adapt(
         self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
     ) -> None:
-        """Sets shift, scale and range from the training targets, [n, k].
+        """Sets shift, scale and range from targets, as `check_targets` takes them.
 
         After the first call, shift and scale stay as they are, and the range can only
-        become wider.
-
-        Args:
-            targets: Targets in any shape that `check_targets` takes.
-            counted: Which targets count: see `check_targets`.
-            double: Whether the targets train in double precision, so that they may
-                differ by less than single precision holds.
+        become wider. `double` targets train in double precision, so that they may
+        differ by less than single precision holds.
         """
 
     @property
@@ -232,10 +219,7 @@ class Likelihood(_Layer):
     ) -> np.ndarray:
         """Validates targets and returns them in the shape that `log_prob` takes.
 
-        Args:
-            targets: Targets in raw units.
-            counted: Which targets count, [rows, places...] or [rows]; the others, such
-                as those of masked steps, may have any values. By default all count.
+        Only those that are `counted`, [rows, places...] or [rows], are validated.
 
         Raises:
             ValueError: The targets have another shape, or a value outside the support.
@@ -285,20 +269,11 @@ class Likelihood(_Layer):
         """Returns operations that fail where targets of a step are not possible.
 
         `fit` checks only the targets that it reads before training.
-
-        Args:
-            given: The targets as they were given.
-            aligned: The targets that count, from `aligned` and `with_placeholders`.
         """
         return []
 
     def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-        """Returns targets with a possible value where they do not count.
-
-        Args:
-            targets: From `aligned`.
-            counted: Which places count, [rows, places...].
-        """
+        """Returns targets with a possible value where places do not count."""
         possible = 0.0
         if self.support is not None:
             possible = min(max(1.0, self.support.least), self.support.greatest)
@@ -317,11 +292,8 @@ class Likelihood(_Layer):
     def width_of(self, targets: tf.Tensor, outputs: tf.Tensor) -> int | None:
         """Returns the size of the last axis of a minibatch's targets, None without one.
 
-        When the dataset changes, Keras may retrace with targets of unknown rank. Their
-        last axis is then unknown too, and the result is None.
-
-        Raises:
-            ValueError: The known sizes of the targets do not fit the outputs.
+        When the dataset changes, Keras may retrace with targets of unknown rank: then
+        None.
         """
         if targets.shape.rank is None:
             return None
@@ -338,42 +310,25 @@ class Likelihood(_Layer):
         return width
 
     def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
-        """Appends the learned parameters of each output's member.
+        """Appends the learned parameters of the member of each output, [..., P].
 
         With several members, all other methods take the returned outputs, whose last
         dimension may be larger than P.
-
-        Args:
-            outputs: Outputs of the network, [..., P].
-            member: Index of the member of each output; broadcasts against [...].
         """
         return tf.convert_to_tensor(outputs)
 
     def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
         """Appends the variance of normal locations to outputs, [..., P + k].
 
-        This integrates over a linear last layer: given the layer before it, the
-        locations are normal under the posterior. For the returned outputs, `log_prob`,
-        `cdf`, `prob`, `quantile` and `sample` include both variances, and `parameters`
-        and `variance` describe the noise alone.
-
-        Args:
-            outputs: [..., P], from `of_members`.
-            variance: Variance of the first k outputs, the locations, in the units of
-                the network, [..., k].
-
-        Raises:
-            NotImplementedError: `integrates_location` is False.
+        This integrates over a linear last layer: given the layer before it, the first k
+        outputs are normal with this variance, in the units of the network. For the
+        returned outputs, `log_prob`, `cdf`, `prob`, `quantile` and `sample` include
+        both variances, and `parameters` and `variance` describe the noise alone.
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
     def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
-        """Returns outputs whose first k, the locations, are moved by `further`.
-
-        Args:
-            outputs: [..., P], from `of_members`.
-            further: In the units of the network, [..., k].
-        """
+        """Returns outputs whose first k, the locations, are moved, in their units."""
         outputs = tf.convert_to_tensor(outputs)
         width = further.shape[-1]
         moved = outputs[..., :width] + tf.cast(further, outputs.dtype)
@@ -387,13 +342,9 @@ class Likelihood(_Layer):
         return tf.zeros_like(further)
 
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
-        """Returns the locations that suit targets best, [n, k].
+        """Returns the locations that suit targets best, [n, k], in the network's units.
 
-        They are in the units of the network's first k outputs. None if these are no
-        locations of numbers, one for each target.
-
-        Args:
-            targets: Targets in raw units, [n, k] or [n].
+        None if the first outputs are no locations of numbers, one for each target.
         """
         return None
 
@@ -418,10 +369,8 @@ class Likelihood(_Layer):
     def point_prediction(self, outputs: Tensor) -> tf.Tensor:
         """Returns what a plain Keras network for the same targets would output.
 
-        That is the mean of numbers, [..., k], and the probabilities of classes,
-        [..., C], but for two classes by one logit the probability of class 1 alone,
-        [..., 1]. `model.predict` returns it, and Keras' metrics compare it with the
-        targets.
+        The mean of numbers, and the probabilities of classes; for two classes by one
+        logit that of class 1 alone, [..., 1].
         """
         return self.mean(outputs)
 
@@ -442,13 +391,8 @@ class Likelihood(_Layer):
     ) -> tf.Tensor:
         """Returns E[log p(targets | f)] over normal outputs f, or a lower bound.
 
-        Args:
-            targets: As for `log_prob`.
-            outputs: Means of f, [..., P], from `of_members`.
-            variance: Variances of f in the units of the network, [..., P].
-
-        Raises:
-            NotImplementedError: `has_expected_log_prob` is False.
+        `outputs` are the means of f and `variance` the variances, [..., P], in the
+        units of the network.
         """
         raise NotImplementedError(f"{type(self).__name__} has no closed form.")
 

@@ -98,8 +98,7 @@ class LocationScale(Regression):
     def start_noise(self, residuals: np.ndarray) -> None:
         """Starts a learned noise at the size of residuals, at most at its present one.
 
-        Args:
-            residuals: Targets less locations, [members, n, k]; NaN does not count.
+        They are targets less locations, [members, n, k]; NaN does not count.
         """
         size = np.sqrt(np.nanmean(np.square(residuals), axis=1))
         variable = self._learned["noise"]

@@ -31,14 +31,7 @@ _MOST_SHAPES = 16
 
 
 class Step(NamedTuple):
-    """An operation of a graph.
-
-    Attributes:
-        operation: What computes its values.
-        sources: The places of the values that it takes.
-        places: The places of the values that it gives.
-        name: The name of the operation.
-    """
+    """An operation of a graph, the places of what it takes, and of what it gives."""
 
     operation: Operation
     sources: tuple[int, ...]

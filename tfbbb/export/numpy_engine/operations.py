@@ -27,9 +27,7 @@ Operation = Callable[..., Any]
 class Arranged:
     """An operation on an array, whose further arguments say how: axes, shapes, places.
 
-    Attributes:
-        arrange: Takes the further arguments, and returns the operation on the array:
-            where they are constants, it is found once.
+    `arrange` takes these and returns the operation: once, if they are constants.
     """
 
     arrange: Callable[..., Operation]

@@ -32,11 +32,7 @@ def words(
 ) -> np.ndarray:
     """Returns random bits of 32- or 64-bit integers.
 
-    Args:
-        shape: How many.
-        key: uint64 [1].
-        counter: uint64 [2]: where the stream begins, four words of 32 bits at a time.
-        dtype: The type of the integers.
+    The stream begins at a counter, uint64 [2], of four words of 32 bits at a time.
     """
     size = math.prod(shape) * dtype.itemsize // 4
     found = _stream(-(-size // 4), key, counter)[:size]

@@ -99,12 +99,9 @@ def numpy_functions(directory: Path | str) -> bytes:
 
 
 class _Writer:
-    """Describes the functions of a file, and what they call and read.
+    """Describes the functions of a file, and each array that they read, once.
 
-    Attributes:
-        graphs: The functions by name.
-        arrays: Variables and constants, each once.
-        missing: Operations that NumPy has no counterpart of.
+    `missing` has the operations that NumPy has no counterpart of.
     """
 
     def __init__(self, file: SavedFile):

@@ -17,7 +17,6 @@ from service.predicting.work import answers_per_draw, check_work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
-from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
@@ -196,7 +195,7 @@ class Answer:
         """What calibrates each answer at levels, by the name of its question."""
         manifest = self.request.manifest
         return {
-            question.name: describe_calibration(manifest, question)
+            question.name: manifest.describe_calibration(question)
             for question in self.request.asked
             if question.takes_levels
         }

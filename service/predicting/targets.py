@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.base.texts import abbreviate
+from tfbbb.export.inputs import class_name
 from tfbbb.export.manifest import InputError, Manifest
-from tfbbb.export.targets import class_name
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.known_targets import (
     KnownTargets,

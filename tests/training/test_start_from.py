@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.trained import exported_table
-from tfbbb.export.description import describe_recalibration
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
+from tfbbb.export.writer import describe
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.tables import (
     Schema,
@@ -177,8 +177,8 @@ def test_a_version_is_judged_beside_the_one_it_started_from(
     ],
 )
 def test_a_parent_version_answers_as_it_was_recalibrated(after_monday, given):
-    described = json.loads(json.dumps(describe_recalibration(given)))
-    assert describe_recalibration(made_recalibration(described)) == described
+    described = json.loads(json.dumps(describe(given)))
+    assert describe(made_recalibration(described)) == described
     parent = replace(
         ParentVersion.from_model(
             after_monday.model, after_monday.schema, after_monday.spec

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.compared_rows import ComparedRows
-from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
 from tfbbb.export.sampler import Sampler, trace_program
@@ -58,7 +58,7 @@ def trace_functions(
     sampler = Sampler(programs[method], methods[method])
     answers = live_answers(likelihood, recalibration)
     summary_specs = sampler.summary_specs
-    targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
+    targets = _describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
     by_spec = {
@@ -93,6 +93,28 @@ def trace_functions(
         "targets": targets,
     }
     return root, signatures, described
+
+
+def _describe_targets(
+    likelihood: Likelihood, mean_shape: Sequence[int | None]
+) -> Targets:
+    """Describes the targets of one row."""
+    shape = tuple(mean_shape)
+    if likelihood.task == "classification":
+        shape = shape[:-1]
+    elif likelihood.support is None:
+        raise ValueError(
+            "The likelihood of a regression must say which numbers its targets may be: "
+            "set its attribute `support` to a `tfbbb.bayes.families.support.Support`. "
+            f"Received: likelihood={type(likelihood).__name__}"
+        )
+    return Targets(
+        shape,
+        likelihood.support,
+        likelihood.ordered,
+        likelihood.discrete,
+        likelihood.noise_size,
+    )
 
 
 def _trace_answers(

@@ -9,9 +9,15 @@ import numpy as np
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.engine import Engine
-from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
+from tfbbb.export.inputs import (
+    Inputs,
+    Tensors,
+    checked_targets,
+    in_row_shape,
+    listed,
+    to_tensors,
+)
 from tfbbb.export.manifest import Manifest
-from tfbbb.export.targets import checked_targets
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction import questions
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
@@ -374,6 +375,32 @@ class Manifest:
         if question.needs_order and not self.targets.ordered:
             return False
         return self.task == "classification" or not question.needs_classes
+
+    def describe_calibration(self, question: Question) -> str:
+        """Says what calibrates an answer at levels.
+
+        Conformal scores calibrate intervals and prediction sets alone. Quantiles are
+        those of the predictive distribution, whose density may be recalibrated.
+        """
+        recalibration = self.recalibration or {}
+        config = recalibration.get("config", {})
+        scores = config.get("scores")
+        if scores is not None and question.of_summary:
+            by = config.get("by")
+            if isinstance(by, int):
+                by = self.features[by].name
+            groups = "" if by is None else f", by {by!r}"
+            return f"conformal on {len(scores[0])} held-out rows{groups}"
+        density = recalibration if scores is None else config.get("density") or {}
+        name = density.get("class_name")
+        if name is None:
+            if question.needs_classes:
+                return "none: probabilities of the predictive distribution"
+            return "none: quantiles of the predictive distribution"
+        # Of a name such as IsotonicPIT.
+        method = snake_case(name).replace("_", " ").replace("pit", "PIT")
+        num_rows = (self.recalibration_choice or {}).get("num_rows")
+        return method if num_rows is None else f"{method} on {num_rows} held-out rows"
 
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""

@@ -3,33 +3,32 @@
 import contextlib
 import math
 import os
+import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import tensorflow as tf
 
 from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
 from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.numbers import int32
+from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config, Json
-from tfbbb.export.description import (
-    class_names,
-    describe_familiarity,
-    describe_likelihood,
-    describe_recalibration,
-    layer_summary,
-    libraries,
-)
+from tfbbb.bayes import likelihoods
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns, row_shape
 from tfbbb.export.manifest import (
     DRAWING_METHODS,
     MANIFEST_PATH,
     DrawingMethod,
+    FamiliarityInfo,
+    LayerSummary,
     Manifest,
     NumpyInfo,
     file_digests,
@@ -39,8 +38,12 @@ from tfbbb.export.numpy_engine.writer import (
     numpy_functions,
     write_numpy_functions,
 )
+from tfbbb.layers import VariationalLayer
+from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.plan import own_method
+from tfbbb.prediction.recalibration import Recalibration
+from tfbbb.version import __version__
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -153,6 +156,8 @@ def write_saved_model(
         model, features, method, num_samples, seed, target_dtype or "float32"
     )
     likelihood = model.likelihood
+    notation = schema.target.notation if schema else None
+    familiarity = model.familiarity
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
     kl_weight = weights.pop() if len(weights) == 1 else None
@@ -177,24 +182,25 @@ def write_saved_model(
             target=schema.target.name if schema else target,
             units=units,
             classes=names,
-            likelihood=describe_likelihood(likelihood),
-            layers=tuple(map(layer_summary, model.variational_layers)),
+            likelihood=describe(likelihood),
+            layers=tuple(map(_layer_summary, model.variational_layers)),
             num_rows=model.num_rows,
             kl_weight=kl_weight if kl_weight == kl_weight else None,
             method=method,
             default_num_samples=num_samples,
             default_seed=seed,
             metrics=figures,
-            libraries=libraries(),
+            libraries=_libraries(),
             files={},
             numpy=NumpyInfo(),
             **described,
-            recalibration=describe_recalibration(model.recalibration),
+            recalibration=describe(model.recalibration),
             lineage=lineage,
             recalibration_choice=recalibration_choice,
-            target_notation=_target_notation(schema),
+            target_notation=notation.to_dict() if notation else None,
             member_weights=likelihood.member_weights,
-            familiarity=describe_familiarity(model.familiarity),
+            familiarity=familiarity
+            and FamiliarityInfo(familiarity.num_rows, familiarity.columns),
             row_shape=row_shape(model),
             target_dtype=target_dtype,
         )
@@ -204,10 +210,60 @@ def write_saved_model(
         destination.write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _target_notation(schema: "Schema | None") -> Config | None:
-    if schema is None or schema.target.notation is None:
+def class_names(
+    likelihood: Likelihood, given: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Returns the names of the classes, their indices by default; None of numbers."""
+    if likelihood.task != "classification":
         return None
-    return schema.target.notation.to_dict()
+    classes = tuple(given or map(str, range(likelihood.num_classes)))
+    if len(classes) != likelihood.num_classes:
+        raise ValueError(
+            f"The likelihood has {likelihood.num_classes} classes. "
+            f"Received: {len(classes)} class names"
+        )
+    return classes
+
+
+@overload
+def describe(part: Likelihood | Recalibration) -> Config: ...
+
+
+@overload
+def describe(part: None) -> None: ...
+
+
+def describe(part: Likelihood | Recalibration | None) -> Config | None:
+    """Returns class and arguments of a likelihood or recalibration; None for None."""
+    if part is None:
+        return None
+    registry: Any = likelihoods if isinstance(part, Likelihood) else recalibration
+    found = registry.serialize(part)
+    # Those of any Keras layer are no arguments of the likelihood.
+    inherited = ("name", "trainable", "dtype")
+    config = {k: v for k, v in found["config"].items() if k not in inherited}
+    return {"class_name": found["class_name"], "config": config}
+
+
+def _layer_summary(layer: VariationalLayer) -> LayerSummary:
+    return LayerSummary(
+        name=layer.name,
+        class_name=type(layer).__name__,
+        posterior=repr(layer.posterior),
+        prior=repr(layer.prior),
+        estimator=snake_case(type(layer.estimator).__name__),
+        num_parameters=sum(
+            math.prod(variable.shape)
+            for weight in layer.variational_weights
+            for variable in weight.variables.values()
+        ),
+    )
+
+
+def _libraries() -> dict[str, str]:
+    packages = ("tensorflow", "keras", "tensorflow_probability")
+    versions = {name: metadata.version(name) for name in packages}
+    return {"tfbbb": __version__, **versions, "python": platform.python_version()}
 
 
 def _saved_bytes(

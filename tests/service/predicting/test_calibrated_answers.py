@@ -15,7 +15,6 @@ from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
 from tests.served_answer import served, served_answer
 from tests.service.predicting.exporting import CLASSES, exported, network
-from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.manifest import InputError
 from tfbbb.prediction.questions import question_named
 from tfbbb.prediction.recalibration import ConformalIntervals
@@ -108,7 +107,7 @@ def test_the_calibration_is_that_of_the_manifest(
         recalibration=recalibration,
         recalibration_choice={"num_rows": 40},
     )
-    assert describe_calibration(manifest, question_named(question)) == expected
+    assert manifest.describe_calibration(question_named(question)) == expected
 
 
 def test_levels_beyond_the_held_out_rows_are_refused(numbers: Any) -> None:

@@ -13,7 +13,7 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
-from tfbbb.bayes.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.bayes.likelihoods.inversion import bracket_of_counts, least_integer
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
@@ -23,8 +23,7 @@ from tfbbb.bayes.likelihoods.regression import (
     Regression,
     at_least_float32,
 )
-from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # Largest value at which a distribution function is evaluated.
 _LARGEST_VALUE = 1e100

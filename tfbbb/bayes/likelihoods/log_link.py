@@ -7,8 +7,7 @@ import math
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
-from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
-from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
+from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets, soft_clip
 
 _LARGEST_LOG = math.log(LARGEST_TARGET)
 # Limit of the distance of a location from the range of the training targets.
@@ -30,7 +29,7 @@ class LogLink(StandardizedTargets):
     own the average over all draws. The location is therefore left as it is between the
     logarithms of a tenth of the least training target and of the greatest, or of e
     times their mean if that is more; beyond, it approaches a bound at a distance of 1/2
-    (see `tfbbb.likelihoods.soft_bounds`). For a least count of 0, the rate of one event
+    (see `soft_clip`). For a least count of 0, the rate of one event
     in all rows takes its place.
 
     What `tfbbb.Extrapolation` adds to a location is not bounded, see

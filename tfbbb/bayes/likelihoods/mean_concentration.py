@@ -18,8 +18,7 @@ from tfbbb.bayes.likelihoods.regression import (
     at_least_float32,
     positive,
 )
-from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
 # beta functions lose precision.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tfbbb.base.lazy import keras, np, tf
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, given_noise
@@ -196,3 +196,24 @@ def over_targets(counted: ArrayLike, values: np.ndarray) -> np.ndarray:
     counted = np.asarray(counted, bool)
     trailing = [1] * (values.ndim - counted.ndim)
     return np.broadcast_to(counted.reshape(*counted.shape, *trailing), values.shape)
+
+
+def soft_clip(values: tf.Tensor, low: Tensor, high: Tensor, margin: float) -> tf.Tensor:
+    """Returns values between `low` and `high`, [k], as they are, others near them.
+
+        b + d m / (m + |d|),    d = v - b,
+
+    for values v beyond the nearest bound b, less than the margin m outside. The slope
+    falls with the square of the distance d, not exponentially: a value far outside can
+    still learn.
+    """
+    inside = tf.clip_by_value(values, low, high)
+    distance = values - inside
+    return inside + distance / (1.0 + tf.abs(distance) / margin)
+
+
+def soft_limit(values: tf.Tensor, limit: Tensor) -> tf.Tensor:
+    """Returns positive values up to half the limit as they are, others below it."""
+    half = 0.5 * limit
+    excess = tf.nn.relu(values - half)
+    return tf.minimum(values, half) + excess / (1.0 + excess / half)

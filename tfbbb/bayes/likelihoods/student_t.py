@@ -16,8 +16,7 @@ from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Resolution
 from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic, positive
-from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # With more degrees of freedom than this, the noise has a variance.
 _LEAST_DF = 2.0

@@ -1,13 +1,10 @@
 """Draws of a network's outputs, by an engine and by brute force, and their moments."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import tensorflow as tf
 
 import tfbbb
 from tests.repeated_calls import repeated
-from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.plan import plan_for
 from tfbbb.prediction.program import Program
@@ -22,39 +19,20 @@ def engine_draws(
     seed=0,
     max_floats=MAX_FLOATS,
     mirrored=False,
-    compiled=False,
 ):
     """Returns outputs [S, rows, ..., P] of independent draws, one of every pair.
 
     Those behind `predictive` with this seed are these and their mirror images, which
-    follow each of them where `mirrored`. A network that is run draw by draw is faster
-    where `compiled`.
+    follow each of them where `mirrored`.
     """
     inputs = tf.nest.map_structure(tf.constant, x)
     structure = Structure.of(model)
     plan = plan_for(structure, method, 1, num_samples, max_floats)
     likelihood = tfbbb.likelihoods.Normal(scale=1.0)
-    program = Program(model, [likelihood], plan, inputs)
-    moments = program.moments()
-    functions = SimpleNamespace(
-        draw=program.draws,
-        add_up=lambda inputs, draws: {
-            "outputs": program.outputs(inputs, moments, draws)[0]
-        },
-    )
-    sampler = Sampler(program, functions, max_floats)
-
-    def map_rows():
-        return sampler.map_rows(
-            tf.identity,
-            inputs,
-            tf.constant(num_samples if mirrored else 2 * num_samples),
-            tf.constant([0, seed]),
-            program.outputs_spec,
-        )
-
-    outputs = (tf.function(map_rows, autograph=False) if compiled else map_rows)()
-    draws = np.moveaxis(outputs.numpy(), 1, 0)
+    passes = Program(model, [likelihood], plan, inputs).passes()
+    number = num_samples if mirrored else 2 * num_samples
+    rows = passes._rows(inputs, number, (0, seed), max_floats)
+    draws = np.moveaxis(passes._output(rows, 0), 1, 0)
     if mirrored:
         return draws
     pairs = draws.reshape(-1, 2, structure.members, *draws.shape[1:])

@@ -11,21 +11,22 @@ import tensorflow as tf
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.export.compared_rows import ComparedRows
+from tfbbb.export.compared_rows import ComparedRows, Pack
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
-from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.signatures import trace_signatures
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.blocks import MAX_FLOATS
-from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.compiled import to_specs, traced
+from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.summary import merged
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
 # Shape, data type and digest of a tensor.
@@ -52,12 +53,11 @@ def trace_functions(
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
     given = [*unnamed, *rows.specs]
     methods = {
-        name: trace_program(program, moments[name], given, rows.pack)
+        name: _trace_program(program, moments[name], given, rows.pack)
         for name, program in programs.items()
     }
-    sampler = Sampler(programs[method], methods[method])
     answers = live_answers(likelihood, recalibration)
-    summary_specs = sampler.summary_specs
+    summary_specs = _summary_specs(methods[method])
     targets = _describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
@@ -67,7 +67,8 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     signatures = trace_signatures(
-        sampler,
+        methods[method],
+        programs[method].sizes,
         answers,
         getattr(functions[method], "quantiles", None),
         specs,
@@ -93,6 +94,61 @@ def trace_functions(
         "targets": targets,
     }
     return root, signatures, described
+
+
+def _trace_program(
+    program: Program,
+    moments: Tensors,
+    features: Sequence[tf.TensorSpec],
+    pack: Pack,
+) -> tf.Module:
+    """Returns a module with the functions of a program, which the signatures call.
+
+    - `draw` takes seed [2], first and number of rounds, and returns noise and weights
+      as a list.
+    - `add_up` takes feature tensors and what `draw` returned, and returns `sums`, in
+      parts that can be merged, and `outputs`, [rows, S, ..., P].
+    - `merge` takes `sums` of two blocks of draws and returns them as those of one.
+    - `summarize` takes `sums` and returns the summary.
+    - `answer` takes what `add_up` takes and returns the `summary` and the `outputs`.
+    """
+    module = tf.Module()
+    form: Tensors = {}
+
+    def draw(seed: Tensor, first: int | Tensor, count: int | Tensor) -> list[tf.Tensor]:
+        nonlocal form
+        form = program.draws(seed, first, count)
+        return tf.nest.map_structure(tf.identity, tf.nest.flatten(form))
+
+    def add_up(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
+        drawn = tf.nest.pack_sequence_as(form, draws)
+        weights = tf.nest.map_structure(tf.convert_to_tensor, moments)
+        (sums,), (outputs,) = program.sums(pack(features), weights, drawn)
+        return {"sums": sums, "outputs": outputs}
+
+    def answer(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
+        found = module.add_up(features, draws)
+        summary = module.summarize(found["sums"])
+        return {"summary": summary, "outputs": found["outputs"]}
+
+    integer = tf.TensorSpec([], tf.int32)
+    module.draw = traced(draw, tf.TensorSpec([2], tf.int32), integer, integer)
+    drawn = to_specs(module.draw.structured_outputs)
+    module.add_up = traced(add_up, features, drawn)
+    sums = to_specs(module.add_up.structured_outputs["sums"])
+    module.merge = traced(merged, sums, sums)
+    module.summarize = traced(program.summary, sums)
+    module.answer = traced(answer, features, drawn)
+    return module
+
+
+def _summary_specs(functions: tf.Module) -> dict[str, tf.TensorSpec]:
+    """Returns the spec of every tensor of a summary."""
+    found = functions.summarize.structured_outputs
+    return {
+        name: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+        for name, tensor in found.items()
+    }
 
 
 def _describe_targets(

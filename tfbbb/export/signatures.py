@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.export.compared_rows import Compare
-from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.sizes import Sizes
 
 FAMILIARITY = "familiarity"
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -16,7 +16,8 @@ _SEED = tf.TensorSpec([], tf.int32, name="seed")
 
 
 def trace_signatures(
-    sampler: Sampler,
+    functions: tf.Module,
+    sizes: Sizes,
     answers: Answers,
     quantiles: Callable[[Tensor, Tensor], tf.Tensor] | None,
     features: Sequence[tf.TensorSpec],
@@ -25,46 +26,41 @@ def trace_signatures(
     seed: int,
     dtype: tf.DType,
 ) -> dict[str, tf.types.experimental.ConcreteFunction]:
-    """Returns the signatures by name: pure functions, bounded in memory.
+    """Returns the signatures by name: pure functions of rows and arguments.
 
-    `compare` takes feature tensors and returns what the sampler takes, and the
-    familiarity of each row, or None. `quantiles` takes outputs and levels. The default
-    signature has its own number of samples and seed; answers are of `dtype`.
+    `functions` are those of one method, and `quantiles` takes outputs and levels.
+    `compare` takes feature tensors and returns what the functions take, and the
+    familiarity of each row, or None. The default signature has its own number of
+    samples and seed; answers are of `dtype`.
     """
-    names = summary_outputs(answers, sampler.summary_specs)
+    names = summary_outputs(answers, functions.summarize.structured_outputs)
 
-    def summarize(rows: list[Tensor], *drawn: Tensor) -> dict[str, tf.Tensor]:
-        found = sampler.summary(rows, *drawn)
-        if answers.summary is None:
-            return found
-
-        def at(levels: ArrayLike) -> tf.Tensor:
-            wanted = tf.cast(levels, tf.float64)
-            return sampler.map_rows(
-                lambda outputs: quantiles(outputs, wanted),
-                rows,
-                *drawn,
-                tf.TensorSpec(quantiles.outputs[0].shape, tf.float64),
-            )
-
-        return answers.summary(found, at)
+    def draw(number: Tensor, seed: Tensor) -> list[Tensor]:
+        rounds = sizes.num_rounds(_at_least_two(number), tf.maximum)
+        # As in `tfbbb.predictive`: the same seed gives the same draws.
+        return functions.draw(tf.stack([0, seed]), tf.constant(0), rounds)
 
     def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments
         rows, familiarity = compare(given)
-        summary = summarize(rows, _at_least_two(number), _seed_pair(seed))
-        found = {
+        found = functions.answer(rows, draw(number, seed))
+        summary, outputs = found["summary"], found["outputs"]
+        if answers.summary is not None:
+            summary = answers.summary(
+                summary, lambda levels: quantiles(outputs, tf.cast(levels, tf.float64))
+            )
+        answered = {
             name: tf.cast(summary[name], dtype)
             for name in (*names, "mean_standard_error")
         }
-        return found if familiarity is None else found | {FAMILIARITY: familiarity}
+        if familiarity is None:
+            return answered
+        return answered | {FAMILIARITY: familiarity}
 
     def draws(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments
         rows, _ = compare(given)
-        drawn = _at_least_two(number), _seed_pair(seed)
-        spec = sampler.program.outputs_spec
-        return {"outputs": sampler.map_rows(tf.identity, rows, *drawn, spec)}
+        return {"outputs": functions.add_up(rows, draw(number, seed))["outputs"]}
 
     drawn = [*features, _NUM_SAMPLES, _SEED]
     traced_predict = traced(predict, *drawn)
@@ -86,8 +82,3 @@ def _at_least_two(num_samples: Tensor) -> tf.Tensor:
     )
     with tf.control_dependencies([enough]):
         return tf.identity(num_samples)
-
-
-def _seed_pair(seed: Tensor) -> tf.Tensor:
-    # As in `tfbbb.predictive`: the same seed gives the same draws, live and exported.
-    return tf.stack([0, seed])

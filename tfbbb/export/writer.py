@@ -87,12 +87,13 @@ def write_saved_model(
     columns, one tensor [n] per column. They have the data types of the model's inputs,
     such as int32 for tokens, or float64 for numbers of a table that single precision
     cannot tell apart. Of such targets, answers are float64, too. A row of several
-    places has them between n and k. The moments are recalibrated as the model is, and
-    every signature is bounded in memory, whatever n and S.
+    places has them between n and k. The moments are recalibrated as the model is. A
+    signature computes all rows at once, so send many rows in parts.
 
-    `tfbbb.load` calls functions beneath the signatures, and answers with quantiles,
-    intervals, sets, samples and densities, too. For every method the SavedModel has
-    functions that draw, that run a pass, and that answer questions about outputs.
+    `tfbbb.load` calls functions beneath the signatures, in bounded memory, and answers
+    with quantiles, intervals, sets, samples and densities, too. For every method the
+    SavedModel has functions that draw, that run a pass, and that answer questions about
+    outputs.
     `assets.extra/numpy_functions.json` has these functions for NumPy, if it gives the
     same answers. `assets.extra/tfbbb.json` describes the model
     (`tfbbb.export.Manifest`).

@@ -45,13 +45,8 @@ class Sizes:
 
 
 def block_sizes(
-    sizes: Sizes,
-    num_rows: int | Tensor,
-    num_rounds: int | Tensor,
-    max_floats: int = MAX_FLOATS,
-    least: Callable[[Tensor, Tensor], Tensor] = min,
-    greatest: Callable[[Tensor, Tensor], Tensor] = max,
-) -> tuple[Tensor, Tensor]:
+    sizes: Sizes, num_rows: int, num_rounds: int, max_floats: int = MAX_FLOATS
+) -> tuple[int, int]:
     """Returns how many rows and how many rounds of draws one block may hold.
 
     Half of the memory is for draws, half for the tensors of the network. The block has
@@ -61,8 +56,8 @@ def block_sizes(
     # The outputs meet in their summary, which is in float64.
     per_row = draws * _LIVE_TENSORS * (sizes.widest + 2 * sizes.outputs)
     per_round = draws * max(sizes.drawn, 1)
-    rounds = least(num_rounds, max(1, min(half // per_round, half // per_row)))
-    rows = least(num_rows, greatest(1, half // per_row // rounds))
+    rounds = min(num_rounds, max(1, min(half // per_round, half // per_row)))
+    rows = min(num_rows, max(1, half // per_row // rounds))
     return rows, rounds
 
 
@@ -99,33 +94,3 @@ def map_blocks(
         parallel_iterations=1,
     )
     return tf.nest.pack_sequence_as(specs, [array.concat() for array in arrays])
-
-
-def reduce_blocks(
-    compute: Callable[[Tensor, Tensor], Block],
-    merge: Callable[[Block, Block], Block],
-    total: int | Tensor,
-    block: int | Tensor,
-) -> Block:
-    """Returns `compute(first, count)` of consecutive blocks, merged into one."""
-
-    def compute_block(first: int | Tensor) -> Block:
-        return compute(first, tf.minimum(block, total - first))
-
-    def body(first: int | Tensor, merged: Block) -> tuple[Tensor, Block]:
-        return first + block, merge(merged, compute_block(first))
-
-    start = compute_block(tf.constant(0))
-    shapes = tf.nest.map_structure(
-        lambda x: tf.TensorShape([None] * x.shape.rank), start
-    )
-    _, merged = tf.while_loop(
-        lambda first, _: first < total,
-        body,
-        (tf.convert_to_tensor(block), start),
-        shape_invariants=(tf.TensorShape([]), shapes),
-        parallel_iterations=1,
-    )
-    return tf.nest.map_structure(
-        lambda x, first: tf.ensure_shape(x, first.shape), merged, start
-    )

@@ -11,7 +11,7 @@ from tfbbb import likelihoods
 NUM_CLASSES = 4
 # What a likelihood cannot be made without.
 ARGUMENTS = {"ordered_logistic": {"num_classes": NUM_CLASSES}}
-METHODS = ("parameters", "mean", "variance", "entropy")
+METHODS = ("parameters", "mean", "variance")
 
 
 def kinds():

@@ -1,6 +1,7 @@
 """The signatures of an exported posterior predictive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -19,7 +20,7 @@ def trace_signatures(
     functions: tf.Module,
     sizes: Sizes,
     answers: Answers,
-    quantiles: Callable[[Tensor, Tensor], tf.Tensor] | None,
+    quantiles: Any,
     features: Sequence[tf.TensorSpec],
     compare: Compare,
     num_samples: int,

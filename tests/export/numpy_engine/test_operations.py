@@ -227,23 +227,6 @@ CASES = [
         )
         for padding in (SAME, VALID)
     ],
-    *[
-        case(
-            "Conv2DBackpropInput",
-            {"strides": [1, 2, 1, 1], **padding},
-            input_sizes=axes(2, 7, 6, 4),
-            filter=kernel(3, 2, 4, 5),
-            out_backprop=GENERATOR.normal(size=shape).astype(np.float32),
-        )
-        for padding, shape in ((SAME, (2, 4, 6, 5)), (VALID, (2, 3, 5, 5)))
-    ],
-    case(
-        "Conv3DBackpropInputV2",
-        {"strides": [1, 2, 1, 2, 1], **SAME},
-        input_sizes=axes(2, 5, 4, 6, 2),
-        filter=kernel(2, 3, 2, 2, 3),
-        out_backprop=kernel(2, 3, 4, 3, 3),
-    ),
     case("GatherNd", params=X, indices=np.array([[0, 2], [1, 1]], np.int32)),
     *[
         case("MatrixBandPart", input=X, num_lower=axes(a)[0], num_upper=axes(b)[0])

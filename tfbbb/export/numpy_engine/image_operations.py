@@ -45,43 +45,6 @@ def convolution(attributes: Attributes) -> Callable[..., np.ndarray]:
     return convolved
 
 
-def transposed_convolution(attributes: Attributes) -> Callable[..., np.ndarray]:
-    """Returns the transpose of a convolution, from its outputs to its inputs.
-
-    Its kernels are [*window, channels of the result, channels of the outputs].
-    """
-    strides, dilations = _sizes(attributes, "strides"), _sizes(attributes, "dilations")
-    flat = {**attributes, "strides": [1] * (len(strides) + 2), "padding": "VALID"}
-    convolved = convolution(flat)
-
-    def transposed(
-        shape: np.ndarray, kernel: np.ndarray, outputs: np.ndarray
-    ) -> np.ndarray:
-        # Strides put zeros between the outputs, and every window around each of them.
-        pairs = [(0, 0)]
-        spread = outputs
-        window, sizes = kernel.shape[:-2], shape[1:-1].tolist()
-        each = zip(outputs.shape[1:-1], sizes, window, strides, dilations, strict=True)
-        for axis, (places, size, width, stride, dilation) in enumerate(each, start=1):
-            span = (width - 1) * dilation
-            before = 0
-            if attributes["padding"] == "SAME":
-                before = max(0, (places - 1) * stride + span + 1 - size) // 2
-            length = (places - 1) * stride + 1
-            wide = list(spread.shape)
-            wide[axis] = length
-            zeros = np.zeros(wide, outputs.dtype)
-            zeros[(slice(None),) * axis + (slice(None, None, stride),)] = spread
-            spread = zeros
-            pairs.append((span - before, size + before - length))
-        pairs.append((0, 0))
-        axes = tuple(range(len(window)))
-        turned = np.flip(kernel, axes).swapaxes(-1, -2)
-        return convolved(np.pad(spread, pairs), turned)
-
-    return transposed
-
-
 def depthwise_convolution(attributes: Attributes) -> Callable[..., np.ndarray]:
     """Returns a convolution of each channel by kernels of its own.
 
@@ -187,9 +150,7 @@ IMAGE_OPERATIONS = {
     "AvgPool": average_pooling,
     "AvgPool3D": average_pooling,
     "Conv2D": convolution,
-    "Conv2DBackpropInput": transposed_convolution,
     "Conv3D": convolution,
-    "Conv3DBackpropInputV2": transposed_convolution,
     "DepthwiseConv2dNative": depthwise_convolution,
     "MaxPool": max_pooling,
     "MaxPool3D": max_pooling,

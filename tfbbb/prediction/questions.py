@@ -1,7 +1,7 @@
 """The questions that a predictive distribution answers, without TensorFlow.
 
-One entry of `QUESTIONS` adds an answer. Live predictions, the functions and signatures
-of a SavedModel, loaded models, the service and its documentation loop over the table.
+One entry of `QUESTIONS` adds an answer. Live predictions, the functions of a
+SavedModel, loaded models, the service and its documentation loop over the table.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,7 @@ class Question:
     """A question about the predictive distribution of each row.
 
     Attributes:
-        name: The name of the question, of the function in a SavedModel and, if it has
-            an `output`, of the signature.
+        name: The name of the question, and of the function in a SavedModel.
         text: What the answer is, in plural, for messages and documentation.
         shape: The axes of the answer after the rows: `"draws"`, `"parts"`, `"levels"`,
             then the places of a row, then `"means"` (k; C classes), `"numbers"` (k; of
@@ -33,10 +32,9 @@ class Question:
             method of this name of `tfbbb.prediction.answers.Answers` computes it.
         compute: Computes the answer from a recalibration, a `Mixture` and the
             arguments; None calls the recalibration's method of this name.
-        output: The output of the signature that answers the question; empty if no
-            signature does. A signature puts draws before rows.
-        parts: Names of the parts of the answer along the axis `"parts"`; each is an
-            output of the signature, in place of `output`.
+        output: The name of the answer in tables and responses.
+        parts: Names of the parts of the answer along the axis `"parts"`, in place of
+            `output`.
         parameter: The parameter of `:predict` that asks the question: its levels, or
             whether to answer; `targets` stand beside the rows. Empty if the service
             does not answer the question.
@@ -61,12 +59,12 @@ class Question:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The outputs of the signature."""
+        """The names of the answer."""
         return self.parts or (self.output,)
 
     @property
     def draws_first(self) -> bool:
-        """Whether the signature puts an axis of draws before the rows."""
+        """Whether a loaded model's answer has draws before rows."""
         return "draws" in self.shape
 
     @property

@@ -59,9 +59,6 @@ class Beta(MeanConcentration):
     Args:
         low: Lower bound of the targets, which lie strictly above it.
         high: Upper bound of the targets, which lie strictly below it.
-        heteroscedastic: Whether the network gives the concentration of each row, after
-            the k means.
-        concentration: The concentration c, positive and 1e5 at most; None to learn it.
         standardize: Whether the network works in standard units; else it gives
             `logit m` itself.
 

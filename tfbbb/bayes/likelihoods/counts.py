@@ -164,10 +164,6 @@ class Poisson(Counts):
     [[2.0]]
     >>> likelihood.quantile(0.9, [[0.0]]).numpy().tolist()
     [[4.0]]
-
-    Args:
-        standardize: Whether the network gives the log of the rate relative to
-            `average`; else it gives the log of the rate itself.
     """
 
     def __init__(self, standardize: Standardize = True, **kwargs: Any):
@@ -225,8 +221,6 @@ class NegativeBinomial(Counts):
     Args:
         heteroscedastic: Whether the network gives the dispersion of each row.
         concentration: The concentration r, positive; None to learn it.
-        standardize: Whether the network gives the log of the mean relative to
-            `average`; else it gives the log of the mean itself.
 
     Raises:
         ValueError: `concentration` is not positive and finite, or is given together

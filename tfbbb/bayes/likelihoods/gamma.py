@@ -40,9 +40,6 @@ class Gamma(LogLink, MeanConcentration):
     [[0.25]]
 
     Args:
-        heteroscedastic: Whether the network gives the concentration of each row, after
-            the k means.
-        concentration: The concentration a, positive and 1e5 at most; None to learn it.
         standardize: Whether the network works in standard units; else it gives `log m`
             itself.
 

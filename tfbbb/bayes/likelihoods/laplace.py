@@ -30,14 +30,8 @@ class Laplace(LocationScale):
     [[8.0]]
 
     Args:
-        heteroscedastic: Whether the network gives the noise of each row, after the k
-            locations.
         scale: Mean absolute deviation in the units of the targets, positive; None to
             learn it.
-        standardize: Whether the network works in standard units.
-        resolution: Step r between possible targets, such as 1 for whole numbers, in the
-            units of the targets; the scale is then at least `r / sqrt(12)`, that of
-            rounding. None for targets that may be any number.
 
     Raises:
         ValueError: `scale` is not positive and finite, or is given together with

@@ -38,8 +38,6 @@ class LogNormal(LogLink, NormalNoise):
     [[1.0]]
 
     Args:
-        heteroscedastic: Whether the network gives the noise of each row, after the k
-            locations.
         scale: Standard deviation of `log y`, positive; None to learn it.
         standardize: Whether the network works in standard units of `log y`; else it
             gives the mean of `log y` itself.

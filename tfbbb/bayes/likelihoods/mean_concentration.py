@@ -44,7 +44,10 @@ class MeanConcentration(Regression):
     At the mean of the training targets, the concentration c gives their variance.
     Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
 
-    Its arguments are those of `Gamma`.
+    Args:
+        heteroscedastic: Whether the network gives the concentration of each row, after
+            the k means.
+        concentration: The concentration, positive and 1e5 at most; None to learn it.
 
     Raises:
         ValueError: `concentration` is not positive or too large, or is given together

@@ -47,7 +47,6 @@ class MultivariateNormal(NormalNoise):
 
     Args:
         heteroscedastic: Whether the network gives the covariance of each row.
-        standardize: Whether the network works in standard units.
     """
 
     integrates_location = True

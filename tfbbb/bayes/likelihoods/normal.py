@@ -79,15 +79,6 @@ class Normal(NormalNoise):
     raw targets, and a network whose prior is the posterior of such a network. A learned
     noise then starts at the residuals of the first training rows, at most at `scale`.
 
-    Args:
-        heteroscedastic: Whether the network gives the noise of each row.
-        scale: Standard deviation of the noise in the units of the targets, positive;
-            None to learn it.
-        standardize: Whether the network works in standard units.
-        resolution: Step r between possible targets, such as 1 for whole numbers, in the
-            units of the targets; the scale is then at least `r / sqrt(12)`, that of
-            rounding. None for targets that may be any number.
-
     Raises:
         ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.

@@ -41,7 +41,6 @@ class NormalMixture(Regression):
 
     Args:
         components: Number C of components.
-        standardize: Whether the network works in standard units.
 
     Raises:
         ValueError: `components` is not a positive integer.

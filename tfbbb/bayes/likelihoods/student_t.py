@@ -65,11 +65,7 @@ class StudentT(LocationScale):
     2.0
 
     Args:
-        heteroscedastic: Whether the network gives the noise of each row.
         df: Degrees of freedom, more than 2; None to learn them.
-        scale: The scale in the units of the targets, positive; None to learn it.
-        standardize: Whether the network works in standard units.
-        resolution: Step between possible targets, as for `Normal`.
 
     Raises:
         ValueError: `df` is not finite and greater than 2, `scale` is not positive and

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfbbb.tables import Column, Schema
 
 # Arguments of the signatures, and of the method that TensorFlow binds them with.
-_RESERVED = ("num_samples", "seed", "levels", "targets", "self")
+_RESERVED = ("num_samples", "seed", "self")
 
 
 def features_of(

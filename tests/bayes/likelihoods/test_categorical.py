@@ -16,7 +16,7 @@ def built(num_classes=4, *leading):
     return likelihood
 
 
-def test_density_moments_and_entropy_are_those_of_the_softmax():
+def test_density_and_moments_are_those_of_the_softmax():
     probabilities = special.softmax(LOGITS, axis=-1)
     np.testing.assert_allclose(built().mean(LOGITS), probabilities, rtol=1e-12)
     np.testing.assert_allclose(

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.export.compared_rows import ComparedRows, Pack
+from tfbbb.export.compared_rows import ComparedRows
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
 from tfbbb.export.signatures import trace_signatures
@@ -100,7 +100,7 @@ def _trace_program(
     program: Program,
     moments: Tensors,
     features: Sequence[tf.TensorSpec],
-    pack: Pack,
+    pack: Callable[[Sequence[Tensor]], Any],
 ) -> tf.Module:
     """Returns a module with the functions of a program, which the signatures call.
 

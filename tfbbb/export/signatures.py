@@ -8,8 +8,8 @@ import tensorflow as tf
 from tfbbb.base.types import Tensor
 from tfbbb.export.compared_rows import Compare
 from tfbbb.prediction.answers import Answers, summary_outputs
+from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.compiled import traced
-from tfbbb.prediction.sizes import Sizes
 
 FAMILIARITY = "familiarity"
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")

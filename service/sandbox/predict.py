@@ -105,7 +105,6 @@ class _Asker:
         query = Query(
             rows=None,
             columns=block,
-            signature="predict",
             parameters=self._parameters,
             targets=None,
             fault=None,

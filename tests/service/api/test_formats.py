@@ -195,7 +195,6 @@ def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
     [
         ({"age": [1.0], "bmi": [2.0]}, {}, "The column 'bp' is lacking"),
         (NUMBERS, {"quantile": "0.5"}, "`parameters.quantile` is unknown"),
-        (NUMBERS, {"targets": "bp"}, "'bp' is lacking"),
         (NUMBERS | {"age": [1.0, None]}, {}, "Row 2, column 'age' has no value"),
         (
             NUMBERS | {"age": ["1", "x"]},

@@ -7,7 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
+from tfbbb.tables.notations.notation import (
+    Notation,
+    NotationKind,
+    Parsed,
+    as_float,
+    as_mask,
+)
 
 # English, German, French, Spanish, Italian, Portuguese and Dutch, with short forms.
 _NAMES_BY_MONTH = (
@@ -164,15 +170,13 @@ class DateNotation(Notation):
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = _seconds_of_iso(texts)
         # Most columns of text are ruled out before the patterns are compiled.
-        digits = pc.fill_null(pc.match_substring_regex(texts, r"\d"), False)
-        may_fit = digits.to_numpy(zero_copy_only=False) & np.isnan(seconds)
-        left = np.flatnonzero(may_fit)
+        has_digit = as_mask(pc.match_substring_regex(texts, r"\d"))
+        left = np.flatnonzero(has_digit & np.isnan(seconds))
         for pattern in _PATTERNS[self.order]:
             if not len(left):
                 break
             some = texts if len(left) == len(texts) else texts.take(pa.array(left))
-            fits = pc.fill_null(pc.match_substring_regex(some, pattern), False)
-            fits = fits.to_numpy(zero_copy_only=False)
+            fits = as_mask(pc.match_substring_regex(some, pattern))
             if not fits.any():
                 continue
             fitting = some.filter(pa.array(fits))
@@ -226,15 +230,13 @@ def _seconds(texts: pa.Array, pattern: str, last_short_year: int) -> np.ndarray:
     def is_half(*halves: str) -> np.ndarray:
         if "half" not in names:
             return np.zeros(len(texts), dtype=bool)
-        found = pc.is_in(parts.field("half"), pa.array(halves, texts.type))
-        return found.to_numpy(zero_copy_only=False)
+        return as_mask(pc.is_in(parts.field("half"), pa.array(halves, texts.type)))
 
     year = number("year", 0)
-    of_two = pc.fill_null(pc.equal(pc.utf8_length(parts.field("year")), 2), False)
-    of_two = of_two.to_numpy(zero_copy_only=False)
+    of_two = as_mask(pc.equal(pc.utf8_length(parts.field("year")), 2))
     year += of_two * np.where(2000 + year > last_short_year, 1900, 2000)
     month, day = number("month", 0), number("day", 1)
-    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
+    wrong = ~as_mask(parts.is_valid())
     if "name" in names:
         lower = pc.utf8_lower(parts.field("name"))
         place = pc.index_in(lower, value_set=pa.array(list(MONTHS), texts.type))
@@ -243,7 +245,7 @@ def _seconds(texts: pa.Array, pattern: str, last_short_year: int) -> np.ndarray:
     if "day_name" in names:
         known = pa.array(["", *DAY_NAMES], texts.type)
         lower = pc.utf8_lower(parts.field("day_name"))
-        wrong |= ~pc.is_in(lower, known).to_numpy(zero_copy_only=False)
+        wrong |= ~as_mask(pc.is_in(lower, known))
     if "quarter" in names:
         month = 3.0 * number("quarter", 1) - 2.0
     hour, minute = number("hour", 0), number("minute", 0)
@@ -330,8 +332,7 @@ def _zone_seconds(zones: pa.Array) -> np.ndarray:
     parts = pc.extract_regex(zones, pattern)
     hours = np.nan_to_num(as_float(parts.field("hours")))
     minutes = np.nan_to_num(as_float(parts.field("minutes")))
-    minus = pc.fill_null(pc.equal(parts.field("sign"), "-"), False)
-    sign = np.where(minus.to_numpy(zero_copy_only=False), -1, 1)
+    sign = np.where(as_mask(pc.equal(parts.field("sign"), "-")), -1, 1)
     return sign * (3600 * hours + 60 * minutes)
 
 

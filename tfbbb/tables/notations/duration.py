@@ -7,7 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
+from tfbbb.tables.notations.notation import (
+    Notation,
+    NotationKind,
+    Parsed,
+    as_float,
+    as_mask,
+)
 
 _DECIMAL = r"\d+(?:\.\d+)?"
 _CLOCK = (
@@ -67,9 +73,7 @@ class DurationNotation(Notation):
         minutes = np.where(short, first, second)
         rest = np.where(short, second, np.nan_to_num(third))
         of_half, afternoon = (
-            pc.is_in(parts.field("half"), pa.array(halves, texts.type)).to_numpy(
-                zero_copy_only=False
-            )
+            as_mask(pc.is_in(parts.field("half"), pa.array(halves, texts.type)))
             for halves in (["A", "a", "P", "p"], ["P", "p"])
         )
         wrong = of_half & ((hours < 1) | (hours > 12))
@@ -92,5 +96,4 @@ def _worded(texts: pa.Array, pattern: str) -> np.ndarray:
 
 
 def _signed(seconds: np.ndarray, parts: pa.Array) -> np.ndarray:
-    minus = pc.fill_null(pc.equal(parts.field("sign"), "-"), False)
-    return np.where(minus.to_numpy(zero_copy_only=False), -seconds, seconds)
+    return np.where(as_mask(pc.equal(parts.field("sign"), "-")), -seconds, seconds)

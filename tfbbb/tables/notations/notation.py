@@ -114,7 +114,7 @@ class Texts:
         missing = are_missing(self.trimmed, in_text=in_text)
         if dash:
             missing = pc.or_kleene(missing, pc.equal(self.trimmed, dash))
-        return missing.to_numpy(zero_copy_only=False)
+        return as_mask(missing)
 
     def count(self, chosen: np.ndarray) -> dict[str, int]:
         """Counts the rows of each trimmed text among the chosen rows `[n]`."""
@@ -146,9 +146,14 @@ def _parse_known(texts: pa.Array, notation: Notation) -> Parsed:
     if pc.any(missing).as_py():
         known = pc.if_else(missing, pa.scalar(None, texts.type), texts)
         numbers, unreadable = notation.parse(known)
-        unreadable &= ~missing.to_numpy(zero_copy_only=False)
+        unreadable &= ~as_mask(missing)
         return Parsed(numbers, unreadable)
     return notation.parse(texts)
+
+
+def as_mask(found: pa.Array) -> np.ndarray:
+    """Returns booleans as an array `[n]`, false for null."""
+    return np.array(pc.fill_null(found, False))
 
 
 def as_float(texts: pa.Array) -> np.ndarray:

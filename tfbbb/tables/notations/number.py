@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
+from tfbbb.tables.notations.notation import (
+    Notation,
+    NotationKind,
+    Parsed,
+    as_float,
+    as_mask,
+)
 from tfbbb.tables.notations.ranges import split_ranges, strip_annotations
 
 # Units of one quantity, as factors; hours and minutes are durations.
@@ -241,7 +247,7 @@ class NumberNotation(Notation):
         bare = replace(self, ranges=False)
         numbers, unreadable = bare.parse(texts)
         low, high = split_ranges(texts)
-        found = pc.is_valid(low).to_numpy(zero_copy_only=False) & unreadable
+        found = as_mask(pc.is_valid(low)) & unreadable
         (low, wrong_low), (high, wrong_high) = bare.parse(low), bare.parse(high)
         found &= ~(wrong_low | wrong_high) & (low < high)
         numbers = np.where(found, 0.5 * (low + high), numbers)
@@ -273,8 +279,7 @@ class NumberNotation(Notation):
         parts = pc.extract_regex(texts, self.pattern)
 
         def given(name: str) -> np.ndarray:
-            filled = pc.fill_null(pc.not_equal(parts.field(name), ""), False)
-            return filled.to_numpy(zero_copy_only=False)
+            return as_mask(pc.not_equal(parts.field(name), ""))
 
         digits = parts.field("number")
         if self.thousands:
@@ -289,15 +294,13 @@ class NumberNotation(Notation):
         minus = given("open") | given("trailing")
         for name in ("sign", "inner"):
             negative = pc.is_in(parts.field(name), pa.array(["-", "−"], texts.type))
-            minus |= negative.to_numpy(zero_copy_only=False)
+            minus |= as_mask(negative)
         if self.multiples:
             for name in sorted(MULTIPLES):
-                found = pc.fill_null(pc.equal(parts.field("multiple"), name), False)
-                found = found.to_numpy(zero_copy_only=False)
+                found = as_mask(pc.equal(parts.field("multiple"), name))
                 numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
         for unit in self.other_units:
-            found = pc.fill_null(pc.equal(parts.field("after"), unit), False)
-            found = found.to_numpy(zero_copy_only=False)
+            found = as_mask(pc.equal(parts.field("after"), unit))
             signed = np.where(minus, -numbers, numbers)
             converted = convert_unit(signed, unit, self.unit)
             numbers = np.where(found, np.abs(converted), numbers)
@@ -323,6 +326,4 @@ class NumberNotation(Notation):
 
 
 def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
-    found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
-    # The array of Arrow is read-only.
-    return found.to_numpy(zero_copy_only=False).copy()
+    return as_mask(pc.match_substring_regex(texts, pattern))

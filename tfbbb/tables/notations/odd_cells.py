@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.notations.inference import MOSTLY, Finding, infer_notation
 from tfbbb.tables.notations.missing_marks import are_familiar
-from tfbbb.tables.notations.notation import Notation, Texts
+from tfbbb.tables.notations.notation import Notation, Texts, as_mask
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ranges import (
     find_levels,
@@ -96,7 +96,7 @@ def _infer_ranges(texts: Texts) -> Finding:
         ),
     )
     is_mark = pc.is_in(pc.utf8_lower(texts.trimmed), pa.array(marks, distinct.type))
-    odd = texts.count(texts.spread(is_mark.to_numpy(zero_copy_only=False)))
+    odd = texts.count(texts.spread(as_mask(is_mark)))
     return _with_remarks(found, texts, odd)
 
 
@@ -174,8 +174,7 @@ def _with_remarks(
 
 def _count(texts: Texts, chosen: pa.Array) -> tuple[str, str]:
     """Returns how many cells are chosen, and the first of them."""
-    mask = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False)
-    found = texts.count(texts.spread(mask))
+    found = texts.count(texts.spread(as_mask(chosen)))
     number = sum(found.values())
     return "1 cell has" if number == 1 else f"{number} cells have", next(iter(found))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import as_float
+from tfbbb.tables.notations.notation import as_float, as_mask
 
 BOUND_BEFORE = (
     r"(?:[<>≤≥]=?|=[<>]|[~≈]|(?i:(?:less|fewer|more|greater|higher|lower) than|"
@@ -84,13 +84,13 @@ def find_levels(texts: pa.Array) -> tuple[str, ...]:
     low, high = np.full(len(texts), np.nan), np.full(len(texts), np.nan)
     for pattern in (_RANGE, _INTERVAL):
         parts = pc.extract_regex(texts, pattern)
-        found = parts.is_valid().to_numpy(zero_copy_only=False)
+        found = as_mask(parts.is_valid())
         low = np.where(found, _numbers(parts.field("low")), low)
         high = np.where(found, _numbers(parts.field("high")), high)
     ranges = ~np.isnan(low)
     single = _numbers(pc.extract_regex(texts, _BOUNDED).field("low"))
     less, more = (
-        pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+        as_mask(pc.match_substring_regex(texts, pattern))
         for pattern in (rf"{_LOWER}|{_NEGATED}", _ABOVE)
     )
     more &= ~less
@@ -140,9 +140,6 @@ def _numbers(texts: pa.Array) -> np.ndarray:
     known = pc.if_else(pc.fill_null(valid, False), digits, pa.scalar(None, digits.type))
     numbers = as_float(known)
     for found, factor in ((thousand, 1e3), (million, 1e6)):
-        scaled = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-        numbers = np.where(scaled, factor * numbers, numbers)
-    unlimited = pc.fill_null(infinite, False).to_numpy(zero_copy_only=False)
-    minus = pc.fill_null(pc.starts_with(texts, "-"), False)
-    sign = np.where(minus.to_numpy(zero_copy_only=False), -np.inf, np.inf)
-    return np.where(unlimited, sign, numbers)
+        numbers = np.where(as_mask(found), factor * numbers, numbers)
+    sign = np.where(as_mask(pc.starts_with(texts, "-")), -np.inf, np.inf)
+    return np.where(as_mask(infinite), sign, numbers)

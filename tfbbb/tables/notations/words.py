@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_mask
 
 _TRUE = (
     *("yes", "y", "true", "t", "on", "1", "1.0"),
@@ -38,7 +38,7 @@ class BooleanNotation(Notation):
         numbers = np.full(len(texts), np.nan)
         for words, value in ((_TRUE, 1.0), (_FALSE, 0.0)):
             found = pc.is_in(lower, pa.array(words, texts.type))
-            numbers[found.to_numpy(zero_copy_only=False)] = value
+            numbers[as_mask(found)] = value
         return Parsed(numbers, np.isnan(numbers))
 
     def spelling(self, cells: pa.ChunkedArray) -> dict[float, str]:

@@ -52,6 +52,66 @@ BLOCK_BYTES = 4 * 2**20
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 
 
+class TextColumns:
+    """Names the columns of a file of texts, and leaves out those without a value.
+
+    Attributes:
+        given: The names in the file.
+        names: The names of the columns.
+        rows: The rows, if Python makes them regular.
+        remarks: Sentences on what was named or left out, after the last batch.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+        self.names: list[str] = []
+        self.rows: RegularRows | None = None
+        self.remarks: tuple[str, ...] = ()
+        # Places of the columns without a name that have values.
+        self._valued: set[int] = set()
+
+    def parse(self, rows: RegularRows) -> Iterator[pa.RecordBatch]:
+        """Yields regular rows in batches."""
+        self.rows = rows
+        parse = partial(_parse_block, self.names, Dialect(has_header=False))
+        return parse_blocks(write_blocks(rows, BLOCK_BYTES), parse)
+
+    def name(
+        self,
+        path: Path,
+        batches: Iterator[pa.RecordBatch],
+        metadata: dict[bytes, bytes],
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the batches with the names of their columns."""
+        check_column_names(self.names, where=f"{path}: ")
+        names = dict(enumerate(self.names))
+        unnamed = {place for place in names if not self.given[place].strip()}
+        unnamed -= self._valued
+        numbers: RowNumbers | None = None
+        if may_begin_with_index(self.given) and 0 in unnamed:
+            numbers, names[0] = RowNumbers(), ""
+            unnamed.remove(0)
+        for place in unnamed:
+            del names[place]
+        for batch in batches:
+            columns = batch.columns
+            valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
+            if numbers is not None and not numbers.add(columns[0]):
+                valued.add(0)
+            if valued:
+                self._valued |= valued
+                raise StartOver
+            batch = batch.select([*names]).rename_columns([*names.values()])
+            yield batch.replace_schema_metadata(metadata)
+        if not names:
+            raise TableError(f"{path} is empty.")
+        start = int(numbers is not None)
+        self.remarks = (
+            *describe_names(self.given[start:], self.names[start:], unnamed),
+            *(self.rows.remarks if self.rows is not None else ()),
+        )
+
+
 class CsvFile:
     """A CSV file, compressed or not, as record batches of texts."""
 
@@ -65,21 +125,17 @@ class CsvFile:
         self._source = CsvSource(path, compression, BLOCK_BYTES)
         self._preferred = delimiter
         self._dialect: Dialect | None = None
-        # The names in the file, and those of the columns.
-        self._given: list[str] = []
-        self._names: list[str] = []
-        # Places of the columns without a name that have values.
-        self._valued: set[int] = set()
+        self._columns = TextColumns()
+        self._end = BlankEnd()
         # Whether Python parses the rows, because Arrow cannot.
         self._is_irregular = False
-        self._rows: RegularRows | None = None
-        self._remarks: tuple[str, ...] = ()
 
     @property
     def dialect(self) -> Dialect:
         """How the file writes its table, by the rows read so far."""
         dialect = self._parsed_dialect
-        return replace(dialect, remarks=(*dialect.remarks, *self._remarks))
+        remarks = (*dialect.remarks, *self._columns.remarks, *self._end.describe())
+        return replace(dialect, remarks=remarks)
 
     @property
     def _parsed_dialect(self) -> Dialect:
@@ -104,15 +160,18 @@ class CsvFile:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty."""
-        self._remarks = ()
+        dialect, columns = self._parsed_dialect, self._columns
         try:
-            self._given = _read_header(self._source, self._parsed_dialect)
-            self._names = _complete(self._given, self._parsed_dialect)
-            if not self._given:
+            columns.given = _read_header(self._source, dialect)
+            columns.names = _complete(columns.given, dialect)
+            if not columns.given:
                 self._check_encoding()
-                _check_quotes(self._source, self._parsed_dialect)
+                _check_quotes(self._source, dialect)
                 raise TableError(f"{self._source.path} is empty.")
-            yield from self._check_batches(self._open())
+            commas = WITH_DECIMAL_COMMAS if dialect.decimal_mark == "," else {}
+            self._end = BlankEnd()
+            batches = self._check(self._end.without(self._open()))
+            yield from columns.name(self._source.path, batches, WITHOUT_TYPES | commas)
         except UncertainRows:
             self._regularise()
             raise
@@ -129,78 +188,43 @@ class CsvFile:
 
     def _regularise(self) -> None:
         """Reads the rows in Python, after Arrow has found them irregular."""
-        if self._rows is None and not self._is_irregular:
+        if self._columns.rows is None and not self._is_irregular:
             self._is_irregular = True
             raise StartOver
 
     def _open(self) -> Iterator[pa.RecordBatch]:
         """Opens the file."""
-        dialect, names = self._parsed_dialect, self._names
-        self._rows = None
+        dialect, columns = self._parsed_dialect, self._columns
+        columns.rows = None
         if self._is_irregular or not dialect.suits_arrow:
-            self._rows = regular_rows(self._source, dialect, self._given)
-            blocks = write_blocks(self._rows, self._source.longest)
-            return parse_blocks(
-                blocks, partial(_parse_block, names, Dialect(has_header=False))
-            )
-        return iter(CsvBlocks(self._source, dialect, partial(_parse_block, names)))
+            return columns.parse(regular_rows(self._source, dialect, columns.given))
+        parse = partial(_parse_block, columns.names)
+        return iter(CsvBlocks(self._source, dialect, parse))
 
-    def _check_batches(
-        self, batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        check_column_names(self._names, where=f"{self._source.path}: ")
-        places = range(len(self._names))
-        names = dict(zip(places, self._names, strict=True))
-        unnamed = {place for place in places if not self._given[place].strip()}
-        unnamed -= self._valued
-        numbers: RowNumbers | None = None
-        if may_begin_with_index(self._given) and 0 in unnamed:
-            numbers, names[0] = RowNumbers(), ""
-            unnamed.remove(0)
-        for place in unnamed:
-            del names[place]
-        metadata = WITHOUT_TYPES
-        if self._parsed_dialect.decimal_mark == ",":
-            metadata = metadata | WITH_DECIMAL_COMMAS
+    def _check(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Checks that all rows were understood; raises `StartOver` if not."""
         # The last batches, of `RECENT` rows together.
         last: list[pa.RecordBatch] = []
-        end = BlankEnd()
-        for batch in end.without(batches):
-            columns = batch.columns
-            valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
-            if numbers is not None and not numbers.add(columns[0]):
-                valued.add(0)
-            if valued:
-                self._valued |= valued
-                raise StartOver
+        for batch in batches:
             self._check_repeated_header(batch)
             last.append(batch)
             while sum(each.num_rows for each in last[1:]) >= RECENT:
                 del last[0]
-            batch = batch.select([*names]).rename_columns([*names.values()])
-            yield batch.replace_schema_metadata(metadata)
-        if not names:
-            raise TableError(f"{self._source.path} is empty.")
+            yield batch
         if any(batch.num_rows for batch in last):
             self._check_last_row(last)
-        start = int(numbers is not None)
-        self._remarks = (
-            *describe_names(self._given[start:], self._names[start:], unnamed),
-            *end.describe(),
-        )
-        if self._rows is not None:
-            self._remarks += self._rows.remarks
 
     def _check_repeated_header(self, batch: pa.RecordBatch) -> None:
         """Raises `StartOver` if Arrow read the names of the columns as a row."""
-        if self._rows is not None or not self._parsed_dialect.has_header:
+        names, given = self._columns.names, self._columns.given
+        if self._columns.rows is not None or not self._parsed_dialect.has_header:
             return
-        named = [place for place, name in enumerate(self._given) if name.strip()]
-        if all(is_number(self._given[place]) for place in named):
+        named = [place for place, name in enumerate(given) if name.strip()]
+        if all(is_number(given[place]) for place in named):
             return
-        same = pc.equal(batch.column(named[0]), self._given[named[0]])
+        same = pc.equal(batch.column(named[0]), given[named[0]])
         for row in batch.filter(same).to_pylist() if pc.any(same).as_py() else []:
-            if all(row[self._names[p]] == self._given[p] for p in named):
+            if all(row[names[p]] == given[p] for p in named):
                 self._regularise()
 
     def _check_last_row(self, batches: list[pa.RecordBatch]) -> None:
@@ -211,7 +235,7 @@ class CsvFile:
         # A cell holds a line break after a quote that is never closed.
         if {"\n", "\r"}.intersection(rows[-1][-1] or ""):
             _check_quotes(self._source, self._parsed_dialect)
-        if self._rows is None and may_end_table(rows):
+        if self._columns.rows is None and may_end_table(rows):
             self._regularise()
 
     def _check_encoding(self) -> None:

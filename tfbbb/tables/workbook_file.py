@@ -9,16 +9,16 @@ from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from tfbbb.tables.column_names import (
     complete_names,
-    describe_names,
     fill_names,
     list_names,
 )
+from tfbbb.tables.csv_file import TextColumns
 from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.header_search import (
@@ -28,10 +28,9 @@ from tfbbb.tables.header_search import (
     find_units_line,
     lacks_header,
 )
-from tfbbb.tables.leftovers import RowNumbers, may_begin_with_index
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
 from tfbbb.tables.plain_values import WITHOUT_TYPES
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import NoRowsError, TableError
 from tfbbb.tables.values import cell_text
 
 if TYPE_CHECKING:
@@ -40,11 +39,10 @@ if TYPE_CHECKING:
 # A workbook is in memory as a whole.
 MAX_BYTES = 2**29
 MAX_CELLS = 2**24
-_MAX_BATCH_ROWS = 2**16
 _PIECE_BYTES = 2**20
 _MOST_TITLES = 20
-# Rows that show the types of the columns, and rows that may be footers.
-_FIRST_ROWS, _LAST_ROWS = 1000, 200
+# Rows that show whether there is a header.
+_FIRST_ROWS = 1000
 # The place of a cell, as in <c r="B7">. A place beyond XFD1048576 is invalid.
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 _PLACE_BYTES = 32
@@ -100,29 +98,30 @@ class WorkbookFile:
         self._path = path
         self._wanted = sheet
 
+        self._columns = TextColumns()
+
     @property
     def dialect(self) -> Sheet:
         """Where the workbook has its table."""
-        return self._table.sheet
+        sheet = self._table.sheet
+        return replace(sheet, remarks=(*sheet.remarks, *self._columns.remarks))
 
     def header(self) -> list[str]:
         """Returns the names of the columns."""
-        return self._table.names
+        return complete_names(self._table.given)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches."""
-        table = self._table
-        columns = [
-            _array([row[place] for row in table.rows])
-            for place in range(len(table.names))
-        ]
-        if table.rows:
-            schema = pa.schema(
-                ((name, pa.string()) for name in table.names), WITHOUT_TYPES
-            )
-            batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-            for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
-                yield batch.slice(start, _MAX_BATCH_ROWS)
+        table, columns = self._table, self._columns
+        if len(table.rows) == table.dialect.has_header:
+            raise NoRowsError(self._path)
+        columns.given, columns.names = table.given, complete_names(table.given)
+        rows = RegularRows(
+            *(lambda: iter(table.rows), table.dialect, table.given),
+            where=str(self._path),
+            noun="row",
+        )
+        yield from columns.name(self._path, columns.parse(rows), WITHOUT_TYPES)
 
     @cached_property
     def _table(self) -> "_SheetTable":
@@ -176,63 +175,39 @@ class WorkbookFile:
         )
 
 
-@dataclass(frozen=True)
-class _SheetTable:
-    """The names of the columns and the rows below them.
-
-    The name of an index is empty.
-    """
+class _SheetTable(NamedTuple):
+    """A sheet, the names in it, and its rows with the header."""
 
     sheet: Sheet
-    names: list[str]
-    rows: list[list[Cell]]
+    dialect: Dialect
+    given: list[str]
+    rows: list[Row]
 
 
 def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetTable:
-    """Tells the header, the rows and the footers of a sheet apart."""
-    first = _as_texts(numbered[:_FIRST_ROWS])
-    reading = Reading(Dialect(), first)
+    """Tells the header and the rows of a sheet apart."""
+    rows = _as_texts(numbered)
+    reading = Reading(Dialect(), rows[:_FIRST_ROWS])
     has_header = not lacks_header(reading)
     units = find_units_line(reading) if has_header else None
     given = [*reading.header] if has_header else [""] * reading.width
     if units is not None:
-        given = fill_names(given, first[1].cells)
+        given = fill_names(given, rows[1].cells)
     dialect = Dialect(has_header=has_header, units_line=units)
-    start = has_header + (units is not None)
-    # Only the last rows can be footers.
-    cut = max(start, len(numbered) - _LAST_ROWS)
-    repeated = [one for one in numbered[start:cut] if one[1] == numbered[0][1]]
-    texts = [*first[:start], *_as_texts([*repeated, *numbered[cut:]])]
-    end = RegularRows(lambda: iter(texts), dialect, given, where="", noun="row")
-    last = {row.line for row in end}
-    rows = [
-        row
-        for place, (number, row) in enumerate(numbered[start:], start=start)
-        if number in last or (place < cut and row != numbered[0][1])
-    ]
-    names = complete_names(given)
-    is_indexed = may_begin_with_index(given) and RowNumbers().add(
-        _array([row[0] for row in rows])
-    )
-    if is_indexed:
-        names[0] = ""
     remarks = (
         *describe_header(reading, has_header),
         *describe_structure(reading, dialect),
-        *describe_names(given[is_indexed:], names[is_indexed:]),
-        *end.remarks,
     )
     sheet = replace(sheet, has_header=has_header, remarks=remarks)
-    return _SheetTable(sheet, names, rows)
+    return _SheetTable(sheet, dialect, given, rows)
 
 
 def _as_texts(numbered: Sequence[tuple[int, list[Cell]]]) -> list[Row]:
     """Returns rows of a sheet as those of a CSV file."""
-    rows = []
-    for place, (number, cells) in enumerate(numbered):
-        follows_gap = place > 0 and number > numbered[place - 1][0] + 1
-        texts = [cell_text(cell) for cell in cells]
-        rows.append(Row(number, texts, follows_gap))
+    rows, above = [], numbered[0][0] - 1
+    for number, cells in numbered:
+        rows.append(Row(number, [*map(_text, cells)], number > above + 1))
+        above = number
     return rows
 
 
@@ -343,15 +318,11 @@ def _is_filled(cell: Cell) -> bool:
     return not isinstance(cell, str) or bool(cell.strip())
 
 
-def _array(cells: Sequence[Cell]) -> pa.Array:
-    return pa.array(map(_text, cells), pa.string())
-
-
-def _text(cell: Cell) -> str | None:
-    """Writes a cell as a CSV file has it; None for a missing one."""
+def _text(cell: Cell) -> str:
+    """Writes a cell as a CSV file has it; a missing one is empty."""
     if isinstance(cell, str):
         word = cell.strip()
-        return None if word in MISSING_WORDS and word != NA else cell
+        return "" if word in MISSING_WORDS and word != NA else cell
     if isinstance(cell, datetime.timedelta):
         minutes, seconds = divmod(cell / datetime.timedelta(seconds=1), 60)
         hours, minutes = divmod(int(minutes), 60)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tfbbb
 from service.predicting.table import from_columns, from_rows
 from tests.served_answer import served_answer
-from tests.tables.test_any_table import text_column
+from tests.tables.test_given_table import text_column
 from tfbbb.export.inputs import InputError, find_faults, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational

@@ -1,17 +1,32 @@
 import csv
 import gzip
 import io
+import json
+import pickle
+import string
 
 import numpy as np
 import pandas
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.orc
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
-from tfbbb.tables import TableError, TableScan, read_table
+from tfbbb.tables import (
+    TableError,
+    TableScan,
+    csv_file,
+    read_table,
+)
+from tfbbb.tables.format import (
+    BEGINNING_BYTES,
+    other_format,
+)
+from tfbbb.tables.plain_values import PlainTypes
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 # Words that the reader does not take for a number, a date or a missing value.
@@ -228,3 +243,279 @@ def test_rows_without_values_stay_in_tables_without_others(text, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(text)
     assert read_table(path).num_rows == text.count("\n") - 1
+
+
+# Cells of every type that a CSV column may have.
+CELLS = st.one_of(
+    st.integers(0, 1).map(str),
+    st.integers(-(10**12), 10**12).map(str),
+    st.floats(allow_nan=False).map(repr),
+    st.sampled_from(["true", "false", "NA", "", " 7", "12:30:00", "x", '"1"']),
+    st.dates().map(str),
+    st.datetimes().map(lambda time: str(time.replace(microsecond=0))),
+    st.datetimes().map(str),
+    st.sampled_from(["2020-01-01T10:00:00Z", "2020-01-01T10:00:00.5Z"]),
+)
+# A column whose cells have few types, so that the column is not always text.
+COLUMN = st.lists(CELLS, min_size=1, max_size=3).flatmap(
+    lambda cells: st.lists(st.sampled_from(cells), min_size=12, max_size=12)
+)
+
+
+def shrink_blocks(monkeypatch, size):
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", size)
+
+
+@settings(SAME_FILE, max_examples=40)
+@given(columns=st.lists(COLUMN, min_size=1, max_size=4))
+def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
+    # The last cell is never empty: the line of an empty last cell is blank.
+    rows = [*zip(*columns, ["z"] * 12, strict=True)]
+    names = string.ascii_lowercase[: len(rows[0])]
+    text = "".join(",".join(row) + "\n" for row in [names, *rows])
+    (tmp_path / "table.csv").write_text(text)
+    shrink_blocks(monkeypatch, 2**20)
+    whole = read_table(tmp_path / "table.csv")
+    shrink_blocks(monkeypatch, 150)
+    scan = TableScan(tmp_path / "table.csv")
+    types = scan.collect(PlainTypes, PlainTypes.add)
+    typed = [types.convert(batch) for batch in scan.batches()]
+    assert pa.Table.from_batches(typed).equals(whole)
+    assert scan.num_rows == 12
+    assert read_table(tmp_path / "table.csv").equals(whole)
+
+
+def test_a_late_wider_cell_widens_the_column_type(tmp_path, monkeypatch):
+    rows = ["1,,2020-01-01\n"] * 100 + ["2.5,x,2020-01-01T10:00:00\n", "1,y,\n"]
+    (tmp_path / "table.csv").write_text("a,b,c\n" + "".join(rows))
+    shrink_blocks(monkeypatch, 64)
+    types = read_table(tmp_path / "table.csv").schema.types
+    assert types == [pa.float64(), pa.string(), pa.timestamp("s")]
+
+
+@pytest.mark.parametrize("write", ["stream", "file", "compressed", "parquet"])
+def test_binary_formats_yield_their_rows_in_batches(tmp_path, write):
+    generator = np.random.default_rng(0)
+    texts = pa.array(["a", None] * 100_000)
+    table = pa.table(
+        {
+            "number": generator.normal(size=200_000),
+            "text": texts.dictionary_encode(),
+            # Polars writes string views; the reader returns them as strings.
+            "view": texts.cast(pa.string_view()),
+        }
+    )
+    path = tmp_path / ("table.parquet" if write == "parquet" else "table.arrow")
+    if write == "parquet":
+        pa.parquet.write_table(table, path)
+    elif write == "stream":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write(table)
+    else:
+        options = pa.ipc.IpcWriteOptions(
+            compression="zstd" if write == "compressed" else None
+        )
+        with pa.ipc.new_file(path, table.schema, options=options) as writer:
+            writer.write(table)
+    table = table.set_column(2, "view", texts)
+    scan = TableScan(path)
+    batches = [*scan.batches()]
+    assert len(batches) > 2
+    assert pa.Table.from_batches(batches).equals(table)
+    assert scan.num_rows == len(table)
+    assert read_table(path).equals(table)
+    assert scan.head(3).equals(table.slice(0, 3))
+    assert scan.head(3, skip=150_000).equals(table.slice(150_000, 3))
+    assert scan.head(3, skip=200_000).equals(table.slice(0, 0))
+
+
+def test_a_shuffled_pandas_index_across_blocks_is_left_out(tmp_path, monkeypatch):
+    shrink_blocks(monkeypatch, 64)
+    index = np.random.default_rng(0).permutation(100)
+    (tmp_path / "table.csv").write_text(",a\n" + "".join(f"{i},1\n" for i in index))
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.schema.names == ["a"]
+    assert scan.without_index
+    with (tmp_path / "table.csv").open("a") as file:
+        file.write("7,1\n")
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.schema.names == ["column 1", "a"]
+    assert not scan.without_index
+
+
+def test_arrow_files_with_wrong_offsets_are_refused(tmp_path):
+    path = tmp_path / "table.arrow"
+    batch = pa.record_batch({"text": ["abc", "def", "ghi"]})
+    with pa.ipc.new_file(path, batch.schema) as writer:
+        writer.write(batch)
+    offsets = np.array([0, 3, 6, 9], np.int32).tobytes()
+    wrong = np.array([0, 3, 6, 2**30], np.int32).tobytes()
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, wrong))
+    with pytest.raises(TableError, match="cannot be read as arrow"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a" * 1000, "longer than 64 characters"),
+        (b'a\n1\n"' + b"x\n" * 1000, "unexpected end of data"),
+        (b"a,b", "has a header but no rows"),
+    ],
+)
+def test_endless_rows_are_refused(tmp_path, monkeypatch, content, message):
+    (tmp_path / "table.csv").write_bytes(content)
+    shrink_blocks(monkeypatch, 64)
+    with pytest.raises(TableError, match=message):
+        read_table(tmp_path / "table.csv")
+
+
+def test_a_row_may_be_longer_than_a_block(tmp_path, monkeypatch):
+    (tmp_path / "table.csv").write_text('a\n"' + "x\n" * 1000 + '"\n')
+    shrink_blocks(monkeypatch, 64)
+    assert read_table(tmp_path / "table.csv")["a"].to_pylist() == ["x\n" * 1000]
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"parquet, .*\. Received: format='xls'"):
+        TableScan(tmp_path / "table.xls", format="xls")
+
+
+QUOTED = st.text(st.sampled_from('a,;"\n\r '), max_size=6)
+# A quote inside a cell without quotes is a character like any other.
+CELL = QUOTED.map(lambda text: '"{}"'.format(text.replace('"', '""'))) | (
+    st.sampled_from(["a", "", "NA", '5"', 'a"b"', '6" 7"', '"a"b'])
+)
+
+
+@settings(SAME_FILE, max_examples=40)
+@given(
+    rows=st.lists(st.tuples(CELL, CELL), min_size=4, max_size=12),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    size=st.integers(40, 120),
+)
+def test_rows_do_not_depend_on_the_block_size(
+    tmp_path, monkeypatch, rows, line_end, size
+):
+    text = line_end.join(["left,right", *map(",".join, rows), "x,y", ""])
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    shrink_blocks(monkeypatch, len(text) + 1)
+    whole = read_table(path)
+    shrink_blocks(monkeypatch, size)
+    longest = max(len(",".join(row)) for row in rows)
+    if 2 * longest < size:
+        assert read_table(path).equals(whole)
+
+
+@pytest.mark.parametrize(("stray", "is_cut"), [("1,x\n", True), ('1,5" x\n', False)])
+def test_files_are_cut_into_blocks_where_quotes_allow(
+    tmp_path, monkeypatch, stray, is_cut
+):
+    shrink_blocks(monkeypatch, 64)
+    rows = [stray, *['1,"x\n, y"\n'] * 40, stray * 30]
+    (tmp_path / "table.csv").write_text("a,b\n" + "".join(rows))
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.num_rows == 71
+    assert scan._file._is_irregular != is_cut
+
+
+ROWS = [{"id": i, "a": i / 2, "word": "x"} for i in range(40)]
+MANY = [{"id": i, "text": "x" * 50} for i in range(3000)]
+LINES = "\n".join(map(json.dumps, ROWS))
+JSON_LINES = {
+    "lines": LINES,
+    "lines with a byte order mark": f"\ufeff{LINES}",
+    "lines after an empty one": f"\n  {LINES}",
+    "one line": json.dumps(ROWS[0]),
+    "a very long line": json.dumps({"text": "x" * BEGINNING_BYTES}),
+    "lines of objects": '{"a": {"b": 1}}\n{"a": {"b": 2}}\n',
+}
+JSON = {
+    "an array": json.dumps(ROWS),
+    "an indented array": json.dumps(ROWS, indent=2),
+    "a long array": json.dumps(MANY),
+    "long arrays": json.dumps([[row["id"], row["text"]] for row in MANY]),
+    "long lines": "\n".join(json.dumps([row["text"]] * 5000) for row in MANY[:2]),
+    "columns": json.dumps({"id": [1, 2], "a": [3, 4]}),
+    "arrays": "[[1, 2], [3, 4]]",
+    "lines of arrays": "[1, 2]\n[3, 4]\n",
+    "deep arrays": "[" * 100_000,
+}
+HEADERS = [
+    '"{a}","[b]"', '"{""a"": 1}",b', "{a},b", "[mg],b", "[1],[2]", "[1]", "{},b",
+    "ORCID,b", "PAR1,PAR2", "ARROW1,b", "BZh,b", "<html_tags,b", "FEA1,b",
+]  # fmt: skip
+
+
+def content_by(write, *arguments):
+    file = io.BytesIO()
+    write(*arguments, file)
+    return file.getvalue()
+
+
+TABLE = pa.Table.from_pylist(ROWS)
+OTHERS = {
+    "an HTML page": b"<!DOCTYPE html>\n<html><body>a,b</body></html>\n",
+    "XML": b'<?xml version="1.0"?>\n<rows>\n<row a="1"/>\n</rows>\n',
+    "an ORC file": content_by(pyarrow.orc.write_table, TABLE),
+    "a Python pickle": pickle.dumps(ROWS),
+    "a NumPy array": content_by(lambda rows, file: np.save(file, rows), np.ones(3)),
+    "an RTF document": b"{\\rtf1\\ansi hello\n}",
+    "a ZIP archive": b"PK\x03\x04".ljust(30, b"\0") + b"table.csv",
+    "an Excel workbook": b"PK\x03\x04".ljust(30, b"\0") + b"[Content_Types].xml",
+    "a tar archive": b"a.csv".ljust(257, b"\0") + b"ustar\x0000",
+}
+
+
+@pytest.mark.parametrize("text", JSON.values(), ids=JSON.keys())
+def test_json_is_recognised_and_refused(tmp_path, text):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    message = "table.* holds JSON, not CSV; save the table as CSV or Parquet."
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+    with pytest.raises(TableError, match=message):
+        TableScan(path).header()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [*(text.encode() for text in JSON_LINES.values()), LINES.encode("utf-16")],
+    ids=[*JSON_LINES, "UTF-16"],
+)
+def test_json_lines_in_a_csv_file_are_recognised(tmp_path, content):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    message = "holds JSON lines, not CSV; rename the file to a name that ends in .jsonl"
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_csv_headers_that_resemble_other_formats_are_read(tmp_path, header):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{header}\n" + ("1,2\n" if "," in header else "1\n") * 30)
+    assert read_table(path).num_rows == 30
+    assert other_format(path.read_bytes()[:16]) is None
+
+
+@pytest.mark.parametrize(("what", "content"), OTHERS.items())
+def test_other_formats_are_recognised_and_refused(tmp_path, what, content):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=f"holds {what}, not CSV"):
+        read_table(path)
+
+
+def test_a_wrong_suffix_error_names_the_right_suffix(tmp_path):
+    path = tmp_path / "table.csv"
+    pyarrow.parquet.write_table(TABLE, path)
+    message = r"holds Parquet, not {}; rename the file to a name that ends in .parquet"
+    for suffix, what in [("csv", "CSV"), ("jsonl", "JSON lines"), ("feather", "Arrow")]:
+        wrong = path.rename(tmp_path / f"table.{suffix}")
+        with pytest.raises(TableError, match=message.format(f"{what}.*")):
+            read_table(wrong)
+        wrong.rename(path)

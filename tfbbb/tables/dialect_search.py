@@ -56,7 +56,6 @@ def find_dialect(
     """
     found = encoding or find_encoding(source)
     beginning = source.beginning()
-    has_mark = beginning.startswith(codecs.BOM_UTF8)
     text = decode(beginning, found.encoding, is_damaged=found.is_damaged)
     is_whole = len(beginning) < BEGINNING_BYTES
     declared = _DECLARATION.match(text)
@@ -73,36 +72,26 @@ def find_dialect(
     spaces = None if declared else _read_best(text, " ", is_whole, False)
     if spaces is not None and _has_spaces(spaces, readings):
         readings = [spaces]
-    if not readings:
-        rows = list(_rows(text, Dialect(delimiter=delimiters[0]), is_whole))
-        rows = rows[1:] if declared else rows
-        reading = Reading(Dialect(delimiter=delimiters[0]), rows)
-        return replace(
-            reading.dialect,
-            encoding=found.encoding,
-            is_damaged=found.is_damaged,
-            has_mark=has_mark,
-            doubts=found.doubts,
-            header_line=rows[0].line if rows else 1,
-            decimal_mark=_decimal_mark(reading) if rows else ".",
-        )
-    best = _choose(readings, delimiters[0])
-    has_header = not lacks_header(best)
+    if readings:
+        best = _choose(readings, delimiters[0])
+        has_header = not lacks_header(best)
+        others = _describe_others(best, readings)
+        doubts = (*found.doubts, *others, *describe_header(best, has_header))
+    else:
+        dialect = Dialect(delimiter=delimiters[0])
+        rows = [*_rows(text, dialect, is_whole)][int(bool(declared)) :]
+        best, has_header, doubts = Reading(dialect, rows), True, found.doubts
     dialect = replace(
         best.dialect,
         encoding=found.encoding,
         is_damaged=found.is_damaged,
-        has_mark=has_mark,
-        decimal_mark=_decimal_mark(best),
-        header_line=best.rows[0].line,
+        has_mark=beginning.startswith(codecs.BOM_UTF8),
+        decimal_mark=_decimal_mark(best) if best.rows else ".",
+        header_line=best.rows[0].line if best.rows else 1,
         has_header=has_header,
-        has_row_names=best.has_row_names and has_header,
-        units_line=find_units_line(best) if has_header else None,
-        doubts=(
-            *found.doubts,
-            *_describe_others(best, readings),
-            *describe_header(best, has_header),
-        ),
+        has_row_names=bool(readings) and has_header and best.has_row_names,
+        units_line=find_units_line(best) if readings and has_header else None,
+        doubts=doubts,
     )
     return replace(dialect, remarks=tuple(describe_structure(best, dialect)))
 

@@ -145,31 +145,26 @@ def lacks_header(reading: Reading) -> bool:
     columns = reading.columns
     if reading.has_row_names or not columns[0]:
         return False
-    numeric = {
-        place for place, cells in enumerate(columns) if _is_mostly_numeric(cells)
-    }
-    numbers = [first[place] for place in numeric if is_number(first[place])]
-    if any(
-        not is_number(first[place]) and not _is_mark(first[place]) for place in numeric
-    ):
+    numeric = [p for p, cells in enumerate(columns) if _is_mostly_numeric(cells)]
+    above = [first[place] for place in numeric]
+    numbers = [cell for cell in above if is_number(cell)]
+    if not all(is_number(cell) or _is_mark(cell) for cell in above):
         return False
-    if len(numeric) > 1 and all(
-        first[place].strip() and is_missing(first[place]) for place in numeric
-    ):
+    if len(above) > 1 and all(cell.strip() and is_missing(cell) for cell in above):
         return True
     texts = [
-        (first[place], cells)
-        for place, cells in enumerate(columns)
-        if place not in numeric and first[place].strip()
+        (cell, cells)
+        for place, (cell, cells) in enumerate(zip(first, columns, strict=True))
+        if place not in numeric and cell.strip()
     ]
-    alike = [_looks_like(cell, cells) for cell, cells in texts]
-    if not numbers and not (numeric and any(alike)):
+    is_alike = any(_looks_like(cell, cells) for cell, cells in texts)
+    if not numbers and not (numeric and is_alike):
         return (
             len(columns[0]) >= _FEWEST_TEXTS
             and len(texts) == len(columns) > 1
             and all(cell in cells for cell, cells in texts)
         )
-    if any(alike):
+    if is_alike:
         return True
     if len({*numbers}) == len(numbers) and _are_years(numbers):
         return all(_are_years(columns[place]) for place in numeric)

@@ -117,7 +117,9 @@ class WorkbookFile:
             raise NoRowsError(self._path)
         columns.given, columns.names = table.given, complete_names(table.given)
         rows = RegularRows(
-            *(lambda: iter(table.rows), table.dialect, table.given),
+            lambda: iter(table.rows),
+            table.dialect,
+            table.given,
             where=str(self._path),
             noun="row",
         )

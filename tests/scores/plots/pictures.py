@@ -7,7 +7,6 @@ python -m tests.scores.plots.pictures FILE.png  draws all of them as one, with t
 import math
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -16,7 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from scipy import stats
 
-from tests.scores.plots.normal_prediction import NormalPrediction
+from tests.scores.plots.normal_prediction import (
+    NormalPrediction,
+    UniformPrediction,
+    measured,
+)
 from tfbbb import plots
 
 BASELINE = Path(__file__).parent / "baseline"
@@ -54,24 +57,21 @@ def pit_values(rows):
 
 
 def calibration_curve(axes):
-    plots.calibration_curve(pit_values(200), axes=axes)
+    values = pit_values(200)
+    plots.calibration_curve(UniformPrediction(200), values, axes=axes)
 
 
 def pit_histogram(axes):
-    plots.pit_histogram(pit_values(400), axes=axes)
+    values = pit_values(400)
+    plots.pit_histogram(UniformPrediction(400), values, axes=axes)
 
 
 def reliability_diagram(axes):
     confidence = np.linspace(0.35, 0.95, 7)
     counts = np.array([5, 54, 91, 87, 97, 108, 148])
     right = np.round(counts * (0.3 + 0.5 * confidence))
-    measured = SimpleNamespace(
-        edges=np.linspace(0.0, 1.0, 11),
-        counts=np.pad(counts, (3, 0)),
-        confidence=np.pad(confidence, (3, 0), constant_values=np.nan),
-        accuracy=np.pad(right / counts, (3, 0), constant_values=np.nan),
-    )
-    plots.reliability_diagram(measured, axes=axes)
+    given = measured(counts, confidence, right)
+    plots.reliability_diagram(*given, bins=10, axes=axes)
 
 
 def risk_coverage(axes):

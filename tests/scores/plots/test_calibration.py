@@ -6,7 +6,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.plots.normal_prediction import NormalPrediction
+from tests.scores.plots.normal_prediction import (
+    NormalPrediction,
+    UniformPrediction,
+)
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.metrics import pit_values
 from tfbbb.scores.plots import calibration_curve, pit_histogram
@@ -33,7 +36,7 @@ def test_the_band_of_a_certain_count_is_a_point():
 
 
 def test_the_curve_counts_the_rows_within_each_central_interval(values):
-    axes = calibration_curve(values, axes=Figure().subplots())
+    axes = calibration_curve(UniformPrediction(60), values, axes=Figure().subplots())
     _, curve = axes.lines
     levels, shares = curve.get_data()
     expected = [
@@ -46,12 +49,14 @@ def test_the_curve_counts_the_rows_within_each_central_interval(values):
 
 def test_the_curve_includes_values_at_its_levels():
     # 0.35 is the lower end of the interval of 30 %, though 2 * 0.35 - 1 is not -0.3.
-    axes = calibration_curve([0.35], axes=Figure().subplots())
+    axes = calibration_curve(UniformPrediction(1), [0.35], axes=Figure().subplots())
     assert axes.lines[1].get_ydata()[[29, 30]].tolist() == [0.0, 100.0]
 
 
 def test_the_band_of_the_curve_is_binomial(values):
-    axes = calibration_curve(values, confidence=0.9, axes=Figure().subplots())
+    axes = calibration_curve(
+        UniformPrediction(60), values, confidence=0.9, axes=Figure().subplots()
+    )
     vertices = axes.collections[0].get_paths()[0].vertices
     half = np.sort(vertices[vertices[:, 0] == 50.0][:, 1])[[0, -1]]
     np.testing.assert_allclose(
@@ -63,9 +68,9 @@ def test_the_band_of_the_curve_is_binomial(values):
 def test_the_band_of_the_histogram_has_its_confidence(
     rows,
 ):
-    axes = pit_histogram(
-        np.linspace(0.0, 1.0, rows), bins=8, confidence=0.8, axes=Figure().subplots()
-    )
+    options = {"bins": 8, "confidence": 0.8, "axes": Figure().subplots()}
+    values = np.linspace(0.0, 1.0, rows)
+    axes = pit_histogram(UniformPrediction(rows), values, **options)
     lower, upper = axes.patches[0].get_bbox().intervaly
     runs = 20_000
     counts = np.random.default_rng(0).multinomial(rows, [1 / 8] * 8, size=runs)
@@ -76,7 +81,9 @@ def test_the_band_of_the_histogram_has_its_confidence(
 
 def test_bars_beyond_the_band_have_another_colour():
     values = np.concatenate([np.full(80, 0.99), np.linspace(0.01, 0.89, 20)])
-    axes = pit_histogram(values, bins=10, axes=Figure().subplots())
+    axes = pit_histogram(
+        UniformPrediction(100), values, bins=10, axes=Figure().subplots()
+    )
     bars = axes.patches[1:]
     assert [bar.get_height() for bar in bars] == [*np.histogram(values, 10, (0, 1))[0]]
     colors = [to_hex(bar.get_facecolor()).upper() for bar in bars]
@@ -86,7 +93,9 @@ def test_bars_beyond_the_band_have_another_colour():
 
 @pytest.mark.parametrize(("rows", "bins"), [(6, 5), (120, 12), (10_000, 20)])
 def test_the_number_of_bins_grows_with_the_rows(rows, bins):
-    axes = pit_histogram(np.linspace(0.0, 1.0, rows), axes=Figure().subplots())
+    axes = pit_histogram(
+        UniformPrediction(rows), np.linspace(0.0, 1.0, rows), axes=Figure().subplots()
+    )
     assert len(axes.patches[1:]) == bins
 
 
@@ -97,7 +106,8 @@ def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
     prediction = NormalPrediction(mean, np.ones_like(mean), np.ones_like(mean))
     y = mean + generator.normal(size=mean.shape)
     of_prediction = draw(prediction, y, target=1, axes=Figure().subplots())
-    of_values = draw(pit_values(prediction, y)[:, 1], axes=Figure().subplots())
+    values = pit_values(prediction, y)[:, 1]
+    of_values = draw(UniformPrediction(40), values, axes=Figure().subplots())
     if draw is pit_histogram:
         heights = [
             [bar.get_height() for bar in a.patches] for a in (of_prediction, of_values)
@@ -111,21 +121,14 @@ def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
 
 @pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])
 @pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+    ("prediction", "y", "options", "message"),
     [
-        (([0.5, 1.5],), {}, "Received: values from 0.5 to 1.5"),
-        (([-0.1],), {}, "Received: values from -0.1 to -0.1"),
-        (([],), {}, "`prediction` must be an array of shape"),
-        (([0.5, np.nan],), {}, "Received: 1 of 2 that are not"),
-        (([0.5], [1.0]), {}, "already contain `y`"),
-        (([0.5],), {"confidence": 1.0}, "`confidence` must be a number strictly"),
-        (
-            (NormalPrediction(*np.ones((3, 4, 1))),),
-            {},
-            "Pass the true values `y`",
-        ),
+        ([0.5], [1.0], {}, "Received: prediction of type list"),
+        (UniformPrediction(2), [1.0], {}, "for each of the 2 predicted rows"),
+        (UniformPrediction(1), [0.5], {"target": 1}, "index of one of 1 targets"),
+        (UniformPrediction(1), [0.5], {"confidence": 1.0}, "must be a number strictly"),
     ],
 )
-def test_invalid_arguments_are_refused(draw, arguments, options, message):
+def test_invalid_arguments_are_refused(draw, prediction, y, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        draw(*arguments, **options, axes=Figure().subplots())
+        draw(prediction, y, **options, axes=Figure().subplots())

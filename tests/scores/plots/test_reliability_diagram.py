@@ -6,19 +6,14 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from tests.scores.metrics.known_predictions import Classes
-from tfbbb.scores.metrics import ReliabilityDiagram
+from tests.scores.plots.normal_prediction import measured
 from tfbbb.scores.plots import reliability_diagram
 
-MEASURED = ReliabilityDiagram(
-    edges=np.array([0.0, 0.25, 0.5, 0.75, 1.0]),
-    counts=np.array([0, 10, 40, 50]),
-    confidence=np.array([np.nan, 0.4, 0.6, 0.9]),
-    accuracy=np.array([np.nan, 0.5, 0.6, 0.6]),
-)
+MEASURED = measured([10, 40, 50], [0.4, 0.6, 0.9], [5, 24, 30])
 
 
 def test_dots_are_at_the_accuracy_of_each_filled_bin():
-    axes = reliability_diagram(MEASURED, axes=Figure().subplots())
+    axes = reliability_diagram(*MEASURED, bins=4, axes=Figure().subplots())
     _, near, beyond = axes.collections
     np.testing.assert_allclose(near.get_offsets(), [[40, 50], [60, 60]])
     # 30 of 50 at a probability of 0.9 are five standard deviations off.
@@ -26,7 +21,9 @@ def test_dots_are_at_the_accuracy_of_each_filled_bin():
 
 
 def test_bars_hold_the_accuracy_of_a_calibrated_model():
-    axes = reliability_diagram(MEASURED, confidence=0.8, axes=Figure().subplots())
+    axes = reliability_diagram(
+        *MEASURED, bins=4, confidence=0.8, axes=Figure().subplots()
+    )
     bars = [segment[:, 1] for segment in axes.collections[0].get_segments()]
     expected = [
         100 * stats.binom.ppf([0.1, 0.9], n, p) / n
@@ -36,7 +33,7 @@ def test_bars_hold_the_accuracy_of_a_calibrated_model():
 
 
 def test_the_strip_above_counts_the_rows():
-    axes = reliability_diagram(MEASURED, axes=Figure().subplots())
+    axes = reliability_diagram(*MEASURED, bins=4, axes=Figure().subplots())
     strip = axes.child_axes[0]
     assert [bar.get_height() for bar in strip.patches] == [0, 10, 40, 50]
     assert [bar.get_x() for bar in strip.patches] == [0, 25, 50, 75]
@@ -55,9 +52,7 @@ def test_a_prediction_is_measured_in_the_requested_bins():
 @pytest.mark.parametrize(
     ("prediction", "y", "message"),
     [
-        (Classes([[[0.5, 0.5]]]), None, "Pass the true classes"),
-        (MEASURED, [0, 1], "Pass a `tfbbb.Predictive` with `y`, or what"),
-        ([[0.5, 0.5]], None, "Received: prediction of type list, y of type NoneType"),
+        ([[0.5, 0.5]], [0], "Received: prediction of type list"),
         (SimpleNamespace(aleatoric=1.0, mean=np.ones((1, 1))), [0], "of classes"),
     ],
 )
@@ -68,4 +63,4 @@ def test_invalid_arguments_are_refused(prediction, y, message):
 
 def test_a_confidence_must_be_a_probability():
     with pytest.raises(ValueError, match="`confidence` must be a number strictly"):
-        reliability_diagram(MEASURED, confidence=95, axes=Figure().subplots())
+        reliability_diagram(*MEASURED, confidence=95, axes=Figure().subplots())

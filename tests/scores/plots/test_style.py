@@ -4,6 +4,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from tests.scores.plots.normal_prediction import UniformPrediction
 from tests.scores.plots.pictures import PICTURES
 from tfbbb import plots
 
@@ -30,27 +31,27 @@ def test_a_plot_draws_and_labels_only_the_given_axes(name, monkeypatch):
 
 
 def test_a_figure_is_created_without_axes():
-    axes = plots.pit_histogram([0.2, 0.7])
+    axes = plots.pit_histogram(UniformPrediction(2), [0.2, 0.7])
     assert pyplot.get_fignums() == [axes.figure.number]
     pyplot.close(axes.figure)
 
 
 def test_an_invalid_argument_leaves_no_figure():
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        plots.pit_histogram([0.2, 1.7])
+    with pytest.raises(ValueError, match="positive integer"):
+        plots.pit_histogram(UniformPrediction(2), [0.2, 0.7], bins=0)
     assert not pyplot.get_fignums()
 
 
 @pytest.mark.parametrize("axes", [Figure(), "axes", 1])
 def test_invalid_axes_are_refused(axes):
     with pytest.raises(TypeError, match="`axes` must be Matplotlib axes"):
-        plots.pit_histogram([0.2, 0.7], axes=axes)
+        plots.pit_histogram(UniformPrediction(2), [0.2, 0.7], axes=axes)
 
 
 def test_legends_leave_the_data_free():
     figure = Figure(figsize=(8, 4.5))
     axes = figure.subplots()
-    plots.pit_histogram(np.full(50, 0.95), axes=axes)
+    plots.pit_histogram(UniformPrediction(50), np.full(50, 0.95), axes=axes)
     figure.canvas.draw()
     legend = axes.get_legend().get_window_extent()
     assert all(bar.get_window_extent().y1 <= legend.y0 for bar in axes.patches[1:])

@@ -68,8 +68,7 @@ class Comparison:
     others a y of the shape of the prediction.
 
     The outputs of the network are [rows, S, ..., P], and the mask that of Keras, [rows,
-    ...] with the first of the places. A target of weight 0 may have any value, such as
-    NaN.
+    ...] with the first of the places. A target of weight 0 may have any value.
     """
 
     def __init__(

@@ -26,8 +26,6 @@ Raises:
         are not finite; or an option is out of its range.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
@@ -35,22 +33,12 @@ from tfbbb.base.documented_arguments import shared_arguments
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import ArrayLike
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from tfbbb.prediction import Predictive
-
 with_arguments = shared_arguments(__doc__)
 
 
-def is_prediction(value: object) -> "TypeIs[Predictive]":
-    """Returns whether `value` is the prediction of a model or of a loaded export."""
-    return hasattr(value, "aleatoric")
-
-
 def check_prediction(prediction: object) -> None:
-    """Checks that `prediction` is a `tfbbb.Predictive`."""
-    if not is_prediction(prediction):
+    """Checks that `prediction` is that of a model or of a loaded export."""
+    if not hasattr(prediction, "aleatoric"):
         raise ValueError(
             "`prediction` must be a `tfbbb.Predictive`. "
             f"Received: prediction of type {type(prediction).__name__}"

@@ -8,10 +8,9 @@ import numpy.typing as npt
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.plots.arguments import (
+    check_prediction,
     checked_level,
     column,
-    is_prediction,
-    vector,
     with_arguments,
 )
 from tfbbb.scores.plots.style import (
@@ -32,13 +31,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tfbbb.prediction import Predictive
-    from tfbbb.scores.metrics import ReliabilityDiagram
 
 
 @with_arguments
 def calibration_curve(
-    prediction: "Predictive | npt.ArrayLike",
-    y: npt.ArrayLike | None = None,
+    prediction: "Predictive",
+    y: npt.ArrayLike,
     *,
     confidence: float = 0.95,
     target: int = 0,
@@ -52,14 +50,17 @@ def calibration_curve(
     contains the count with probability `confidence`. A curve below the diagonal means
     that the intervals are too narrow, a curve above that they are too wide. For counts
     and ordered classes u is drawn within its step, as by `tfbbb.metrics.pit_values`.
-    The values u, [n], may be given in place of the prediction, without `y`.
 
     Example:
 
+    >>> import keras, tfbbb
     >>> from matplotlib.figure import Figure
-    >>> axes = calibration_curve([0.1, 0.3, 0.6, 0.7], axes=Figure().subplots())
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0], [2.0]])
+    >>> axes = calibration_curve(prediction, prediction.mean, axes=Figure().subplots())
     >>> print(axes.lines[1].get_ydata()[50])  # % of the rows in their 50 % intervals
-    75.0
+    100.0
     """
     checked_level("confidence", confidence)
     values = _pit_values(prediction, y, target)
@@ -103,8 +104,8 @@ def _draw_diagonal(axes: "Axes") -> "Artist":
 
 @with_arguments
 def pit_histogram(
-    prediction: "Predictive | npt.ArrayLike",
-    y: npt.ArrayLike | None = None,
+    prediction: "Predictive",
+    y: npt.ArrayLike,
     *,
     bins: int | None = None,
     confidence: float = 0.95,
@@ -120,15 +121,19 @@ def pit_histogram(
     counts with at least the probability `confidence` (Bonferroni); bars beyond the band
     have another colour. There is a bin for every ten rows by default, from 5 to 20. For
     counts and ordered classes u is drawn within its step, as by
-    `tfbbb.metrics.pit_values`. The values u, [n], may be given in place of the
-    prediction, without `y`.
+    `tfbbb.metrics.pit_values`.
 
     Example:
 
+    >>> import keras, tfbbb
     >>> from matplotlib.figure import Figure
-    >>> axes = pit_histogram([0.1, 0.3, 0.6, 0.7], bins=2, axes=Figure().subplots())
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0], [2.0]])
+    >>> y = prediction.quantile(0.3)
+    >>> axes = pit_histogram(prediction, y, bins=2, axes=Figure().subplots())
     >>> print(*(bar.get_height() for bar in axes.patches[1:]))  # after the band
-    2 2
+    2 0
     """
     checked_level("confidence", confidence)
     values = _pit_values(prediction, y, target)
@@ -169,38 +174,18 @@ def pit_histogram(
     return axes
 
 
-def _pit_values(
-    prediction: "Predictive | npt.ArrayLike", y: npt.ArrayLike | None, target: int
-) -> np.ndarray:
+def _pit_values(prediction: "Predictive", y: npt.ArrayLike, target: int) -> np.ndarray:
     """Returns u = P(Y <= y | x) of each row, [n]; see `pit_histogram`."""
-    if is_prediction(prediction):
-        from tfbbb.scores import metrics
+    from tfbbb.scores import metrics
 
-        if y is None:
-            raise ValueError(
-                "Pass the true values `y` together with a `tfbbb.Predictive`. "
-                "Received: y=None"
-            )
-        return column("prediction", metrics.pit_values(prediction, y), target)
-    if y is not None:
-        raise ValueError(
-            "Values of the probability integral transform already contain `y`: omit "
-            "`y`, or pass a `tfbbb.Predictive`. "
-            f"Received: prediction of type {type(prediction).__name__}, and `y`"
-        )
-    values = vector("prediction", prediction)
-    if values.min() < 0.0 or values.max() > 1.0:
-        raise ValueError(
-            "Values of the probability integral transform must be from 0 to 1. "
-            f"Received: values from {values.min():g} to {values.max():g}"
-        )
-    return values
+    check_prediction(prediction)
+    return column("prediction", metrics.pit_values(prediction, y), target)
 
 
 @with_arguments
 def reliability_diagram(
-    prediction: "Predictive | ReliabilityDiagram",
-    y: npt.ArrayLike | None = None,
+    prediction: "Predictive",
+    y: npt.ArrayLike,
     *,
     bins: int = 15,
     confidence: float = 0.95,
@@ -214,26 +199,24 @@ def reliability_diagram(
     number of right predictions of a bin is approximately binomial with that mean: the
     bar contains it with probability `confidence` (Bröcker and Smith 2007), and dots
     beyond their bar have another colour. The strip above counts the rows of each bin.
-    The result of `tfbbb.metrics.reliability_diagram` may be given in place of the
-    prediction, without `y`.
 
     Example:
 
-    >>> import numpy as np
+    >>> import keras, tfbbb
     >>> from matplotlib.figure import Figure
-    >>> from tfbbb.scores.metrics import ReliabilityDiagram
-    >>> measured = ReliabilityDiagram(
-    ...     edges=np.array([0.0, 0.5, 1.0]),
-    ...     counts=np.array([0, 20]),
-    ...     confidence=np.array([np.nan, 0.9]),
-    ...     accuracy=np.array([np.nan, 0.65]),
-    ... )
-    >>> axes = reliability_diagram(measured, axes=Figure().subplots())
-    >>> axes.get_legend_handles_labels()[1]
-    ['calibrated', 'its 95 % sampling band', 'beyond the band']
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> prediction = model.predictive([[1.0], [2.0]])
+    >>> axes = reliability_diagram(prediction, [0, 2], axes=Figure().subplots())
+    >>> axes.get_legend_handles_labels()[1][:2]
+    ['calibrated', 'its 95 % sampling band']
     """
+    from tfbbb.scores import metrics
+
     checked_level("confidence", confidence)
-    measured = _measure(prediction, y, bins)
+    check_prediction(prediction)
+    measured = metrics.reliability_diagram(prediction, y, bins=bins)
     filled = measured.counts > 0
     rows, expected = measured.counts[filled], measured.confidence[filled]
     observed = measured.accuracy[filled]
@@ -286,25 +269,3 @@ def reliability_diagram(
     strip.set_yticks([0, int(measured.counts.max())])
     strip.set_ylabel("rows", fontsize="small")
     return axes
-
-
-def _measure(
-    prediction: "Predictive | ReliabilityDiagram", y: npt.ArrayLike | None, bins: int
-) -> "ReliabilityDiagram":
-    if is_prediction(prediction):
-        if y is None:
-            raise ValueError(
-                "Pass the true classes `y` together with a `tfbbb.Predictive`. "
-                "Received: y=None"
-            )
-        from tfbbb.scores import metrics
-
-        return metrics.reliability_diagram(prediction, y, bins=bins)
-    if y is not None or not hasattr(prediction, "accuracy"):
-        raise ValueError(
-            "Pass a `tfbbb.Predictive` with `y`, or what "
-            "`tfbbb.metrics.reliability_diagram` returns without `y`. Received: "
-            f"prediction of type {type(prediction).__name__}, y of type "
-            f"{type(y).__name__}"
-        )
-    return prediction

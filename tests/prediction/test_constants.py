@@ -11,16 +11,15 @@ from tfbbb.prediction.structure import Structure
 X = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
 TEXTS = np.array([["a"], ["b"], ["c"], ["a"], ["d"], ["b"]])
 LIKELIHOOD = tfbbb.likelihoods.Normal(scale=0.5)
-FACTOR = 2.0
 
 
 class Scale(keras.layers.Layer):
     def __init__(self):
         super().__init__()
-        self.factors = [np.array([2.0, 3.0], "float32")]
+        self.factors = np.array([2.0, 3.0], "float32")
 
     def call(self, inputs):
-        return inputs * self.factors[0] * FACTOR
+        return inputs * self.factors
 
 
 def normalization():
@@ -58,25 +57,6 @@ def attribute():
     return layer, lambda: setattr(layer, "scale", 7.0)
 
 
-def array_in_place():
-    layer = Scale()
-
-    def change():
-        layer.factors[0][:] = 5.0
-
-    return layer, change
-
-
-def module_variable():
-    return Scale(), lambda: globals().update(FACTOR=FACTOR + 3)
-
-
-def closure():
-    factor = {"value": tf.constant(2.0)}
-    layer = keras.layers.Lambda(lambda x: x * factor["value"], output_shape=(2,))
-    return layer, lambda: factor.update(value=tf.constant(7.0))
-
-
 def activation():
     layer = keras.layers.Dense(2, activation="tanh")
     return layer, lambda: setattr(layer, "activation", keras.activations.relu)
@@ -110,9 +90,6 @@ def certain_model(layer, x):
         string_lookup,
         loaded_weights,
         attribute,
-        array_in_place,
-        module_variable,
-        closure,
         activation,
         further_weights,
     ],

@@ -1,5 +1,6 @@
 """Models whose predictions are known, and targets drawn from what they should be."""
 
+import functools
 from dataclasses import dataclass
 
 import keras
@@ -48,6 +49,18 @@ def network(units=1, likelihood="normal", spread=0.3, members=None):
     hidden = DenseVariational(6, "tanh", kernel_initializer=first, **both)(inputs)
     outputs = DenseVariational(units, kernel_initializer=last, **both)(hidden)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+
+
+@functools.cache
+def _shared_network(*arguments):
+    return network(*arguments)
+
+
+def shared_network(*arguments):
+    """Returns the same for tests that train and adapt nothing, compiled once."""
+    model = _shared_network(*arguments)
+    model.recalibration = None
+    return model
 
 
 def drawn(model, x, seed=0):

@@ -9,6 +9,7 @@ from tests.prediction.recalibration.known_models import (
     Known,
     X,
     network,
+    shared_network,
     spread_out,
 )
 from tfbbb.prediction.conformal_reach import FARTHEST, conformal_bounds
@@ -167,7 +168,7 @@ def test_metrics_use_the_conformal_intervals():
 
 
 def test_only_intervals_change():
-    model = network()
+    model = shared_network()
     before = model.predictive(X[:50])
     model.recalibrate(X[:50], spread_out(model, X[:50], 3.0), "conformal_intervals")
     after = model.predictive(X[:50])
@@ -182,7 +183,7 @@ def test_only_intervals_change():
 
 
 def test_a_level_that_needs_more_rows_is_refused():
-    model = network()
+    model = shared_network()
     model.recalibration = ConformalIntervals([np.arange(20.0).tolist()])
     assert model.recalibration.reach(20 / 21) == [19.0]
     with pytest.raises(ValueError, match=r"takes 99 held-out rows.*level=0\.99"):
@@ -205,7 +206,7 @@ def test_levels_in_single_precision_are_rounded_to_decimals():
 )
 def test_scores_of_another_model_are_refused(units, likelihood, message):
     with pytest.raises(ValueError, match=message):
-        network(units, likelihood).recalibration = ConformalIntervals([[1.0]])
+        shared_network(units, likelihood).recalibration = ConformalIntervals([[1.0]])
 
 
 def test_places_of_a_row_are_refused():

@@ -11,6 +11,7 @@ from tests.prediction.recalibration.known_models import (
     X,
     drawn,
     network,
+    shared_network,
 )
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.recalibration import ConformalSets, Temperature
@@ -111,11 +112,11 @@ def test_temperature_and_sets_hold_together():
 
 def test_numbers_and_scores_of_several_targets_are_refused():
     with pytest.raises(ValueError, match="one class, and thus one score"):
-        network(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
+        shared_network(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
     with pytest.raises(ValueError, match=r"Prediction sets consist of classes.*Normal"):
-        network().recalibration = ConformalSets([[0.5]])
+        shared_network().recalibration = ConformalSets([[0.5]])
     with pytest.raises(ValueError, match="Only classes have prediction sets"):
-        network().predictive(X[:3]).prediction_set(0.9)
+        shared_network().predictive(X[:3]).prediction_set(0.9)
 
 
 def test_places_of_a_row_are_refused():

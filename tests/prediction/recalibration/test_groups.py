@@ -13,6 +13,7 @@ from tests.prediction.recalibration.known_models import (
     Known,
     X,
     network,
+    shared_network,
 )
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.prediction.recalibration.conformal import labels_of
@@ -186,10 +187,10 @@ def test_groups_may_be_integers_booleans_and_dates(dtype, values, shape):
 
 def test_only_conformal_methods_have_groups():
     with pytest.raises(ValueError, match=r"Groups have intervals or sets of their own"):
-        network().recalibrate(X[:50], X[:50, :1], "variance_scaling", by=0)
+        shared_network().recalibrate(X[:50], X[:50, :1], "variance_scaling", by=0)
 
 
 @pytest.mark.parametrize("by", [7, "street"])
 def test_by_must_be_an_input(by):
     with pytest.raises(ValueError, match="`by` must be the name of an input column"):
-        labels_of(network(), X, by)
+        labels_of(shared_network(), X, by)

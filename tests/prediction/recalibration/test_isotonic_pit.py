@@ -11,6 +11,7 @@ from tests.prediction.recalibration.known_models import (
     X,
     drawn,
     network,
+    shared_network,
     spread_out,
 )
 from tfbbb.bayes.likelihoods import (
@@ -66,7 +67,7 @@ def bent():
 
 
 def test_fresh_rows_have_a_uniform_probability_integral_transform():
-    model = network()
+    model = shared_network()
     y = skewed(FRESH, seed=1)
     before = tfbbb.metrics.pit_values(model.predictive(FRESH, num_samples=DRAWS), y)
     assert stats.kstest(before[:, 0], "uniform").statistic > 4.0 * LARGEST_DISTANCE
@@ -192,7 +193,7 @@ def test_likelihoods_without_a_density_of_one_target_are_refused(
     units, likelihood, message
 ):
     with pytest.raises(ValueError, match=message):
-        network(units, likelihood).recalibration = BENT
+        shared_network(units, likelihood).recalibration = BENT
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
     X,
-    network,
+    shared_network,
     spread_out,
 )
 from tfbbb.prediction.recalibration import (
@@ -19,7 +19,7 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY
 
 @pytest.mark.parametrize("by", [None, 0])
 def test_distances_and_conformal_intervals_grow_by_their_own_factors(by):
-    model = network()
+    model = shared_network()
     x = np.round(X[:200])
     prediction = model.predictive(x, num_samples=DRAWS)
     y = spread_out(model, x, 2.0)
@@ -39,7 +39,7 @@ def test_distances_and_conformal_intervals_grow_by_their_own_factors(by):
 
 
 def test_sets_keep_their_scores():
-    likelihood = network(3, "categorical").likelihood
+    likelihood = shared_network(3, "categorical").likelihood
     sets = ConformalSets([[0.0, 0.3, 0.99]])
     found = scaled(sets, likelihood, 0.5, 0.25)
     assert found.scores == sets.scores
@@ -47,6 +47,6 @@ def test_sets_keep_their_scores():
 
 
 def test_without_a_recalibration_there_is_one_of_the_factor():
-    likelihood = network().likelihood
+    likelihood = shared_network().likelihood
     assert scaled(IDENTITY, likelihood, 0.5, 0.25).factors == (0.5,)
     assert scaled(IDENTITY, likelihood, 1.0, 1.0) == IDENTITY

@@ -7,6 +7,7 @@ from tests.prediction.recalibration.known_models import (
     X,
     drawn,
     network,
+    shared_network,
 )
 from tfbbb.bayes.likelihoods import OrderedLogistic
 from tfbbb.prediction.mixture import Mixture
@@ -124,7 +125,7 @@ def test_everything_follows_the_probabilities():
 
 def test_numbers_are_refused():
     with pytest.raises(ValueError, match=r"which only classes have.*likelihood=Normal"):
-        network().recalibrate(X[:50], np.zeros(50), "temperature")
+        shared_network().recalibrate(X[:50], np.zeros(50), "temperature")
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), None])

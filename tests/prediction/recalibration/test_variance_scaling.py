@@ -7,6 +7,7 @@ from tests.prediction.recalibration.known_models import (
     DRAWS,
     X,
     network,
+    shared_network,
     spread_out,
 )
 from tfbbb.bayes.likelihoods import (
@@ -128,7 +129,7 @@ def test_adaptive_draws_use_the_scaled_spread():
 )
 def test_targets_with_bounds_are_refused(units, likelihood):
     with pytest.raises(ValueError, match=r"beyond their bounds.*Received: likelihood="):
-        network(units, likelihood).recalibration = VarianceScaling(2.0)
+        shared_network(units, likelihood).recalibration = VarianceScaling(2.0)
 
 
 @pytest.mark.parametrize("factors", [0.0, [1.0, -1.0], float("nan"), "2", [None]])
@@ -141,9 +142,9 @@ def test_factors_of_other_targets_are_refused():
     with pytest.raises(
         ValueError, match=r"The model has 1 targets.*Received: factors="
     ):
-        network().recalibration = VarianceScaling([1.0, 2.0])
+        shared_network().recalibration = VarianceScaling([1.0, 2.0])
     with pytest.raises(ValueError, match=r"No factor from 1/128 to 128.*Received"):
-        network().recalibrate(X[:50], np.full(50, 1e6))
+        shared_network().recalibrate(X[:50], np.full(50, 1e6))
 
 
 def test_a_row_of_several_places_has_the_density_of_each():

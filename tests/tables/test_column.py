@@ -187,7 +187,7 @@ def test_the_only_dash_among_words_is_said_to_be_missing():
     )
     # Another mark, that came later, is missing as well.
     assert column.values(pa.table({"a": ["-", "?", "--"]})).tolist() == ["", "", "--"]
-    asked = Column.infer(pa.table({"a": cells}), "a", None, as_text=True)
+    asked = Column.infer(pa.table({"a": cells}), "a", None, override=Override("text"))
     assert asked.categories == ("-", "blue", "red")
 
 

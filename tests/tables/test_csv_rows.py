@@ -181,14 +181,6 @@ def test_rows_that_nothing_explains_are_refused(tmp_path, rows, message):
         read_table(written(tmp_path, HEADER + rows))
 
 
-def test_the_line_of_a_row_is_that_of_the_file(tmp_path):
-    path = written(tmp_path, HEADER + "x,1,2\n# note\n\ny,1\n")
-    scan = TableScan(path)
-    assert (scan.place(-1), scan.place(0), scan.place(1)) == (
-        *("line 1", "line 2", "line 5"),
-    )
-
-
 @pytest.mark.parametrize(
     ("beginning", "encoding"),
     [("code,size\n", "utf-8"), ("code,größe\n", "cp1252"), ("code,größe\n", "utf-16")],

@@ -108,7 +108,6 @@ class Column:
         name: str,
         rows: np.ndarray | None,
         *,
-        as_text: bool = False,
         override: Override | None = None,
         required: bool = False,
     ) -> "Column":
@@ -119,7 +118,6 @@ class Column:
             name: Name of the column.
             rows: Indices of the rows that give statistics and categories, or None
                 for all.
-            as_text: Whether the texts are categories, even if they look like numbers.
             override: What the column is, in place of what its cells suggest.
             required: Whether to accept texts that all differ.
 
@@ -127,8 +125,6 @@ class Column:
             TableError: The column holds values of another type, an infinite value, no
                 value at all, sentences or other texts that all differ.
         """
-        if as_text:
-            override = Override("text")
         return infer_column(table, name, rows, override, required)[0]
 
     @classmethod

@@ -13,7 +13,7 @@ from tfbbb.tables.table_error import TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_MISSING = 20
+_MOST_SHOWN = 20
 
 
 @runtime_checkable
@@ -145,9 +145,9 @@ def describe_missing_columns(
         near = near_name(name, names, cutoff=0.8)
         return repr(name) if near is None else f"{name!r} (did you mean {near!r}?)"
 
-    shown = [quoted(name) for name in missing[:_MOST_MISSING]]
-    if len(missing) > _MOST_MISSING:
-        shown.append(f"{len(missing) - _MOST_MISSING} more")
+    shown = [quoted(name) for name in missing[:_MOST_SHOWN]]
+    if len(missing) > _MOST_SHOWN:
+        shown.append(f"{len(missing) - _MOST_SHOWN} more")
     column = "column" if len(missing) == 1 else "columns"
     return (
         f"The table has no {role} {column} {listed(shown)}; its columns are "
@@ -155,8 +155,8 @@ def describe_missing_columns(
     )
 
 
-def list_names(names: Sequence[str], most: int = 20) -> str:
-    """Returns the names as text; of many names only the first `most`."""
-    text = ", ".join(repr(name) for name in names[:most])
-    more = len(names) - most
+def list_names(names: Sequence[str]) -> str:
+    """Returns the names as text; of many names only the first."""
+    text = ", ".join(repr(name) for name in names[:_MOST_SHOWN])
+    more = len(names) - _MOST_SHOWN
     return f"{text} and {more} more" if more > 0 else text

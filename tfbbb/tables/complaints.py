@@ -12,7 +12,7 @@ from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.words import OrderedNotation
 from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import drop_missing, first_row
+from tfbbb.tables.values import count_cells, drop_missing, first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
 # identifier; of texts nearly all of which differ in so many rows it is one.
@@ -78,11 +78,6 @@ def check_all_readable(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
     return ()
 
 
-def count_cells(number: int) -> str:
-    """Returns `1 cell`, `2 cells` and so on."""
-    return "1 cell" if number == 1 else f"{number} cells"
-
-
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
     """Returns a remark on texts that a lenient notation counts as missing."""
     if notation is None or cells.kind != "categorical":
@@ -100,7 +95,7 @@ def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]
             cells.name,
         )
     number = int(wrong.sum())
-    counted = "1 cell counts" if number == 1 else f"{number} cells count"
+    counted = count_cells(number, "counts", "count")
     return (f"{counted} as missing, such as {cell!r} in row {row}.",)
 
 

@@ -154,10 +154,6 @@ class CsvFile:
         given = _read_header(self._source, self._parsed_dialect)
         return _complete(given, self._parsed_dialect)
 
-    def line(self, row: int) -> int:
-        """Returns the number of the line in which a row begins."""
-        return _find_line(self._source, self._parsed_dialect, row)
-
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty."""
         dialect, columns = self._parsed_dialect, self._columns
@@ -269,14 +265,6 @@ def _read_header(source: CsvSource, dialect: Dialect) -> list[str]:
     if dialect.units_line is not None and len(others[0].cells) == len(names):
         names = fill_names(names, others[0].cells)
     return ["", *names] if dialect.has_row_names else names
-
-
-def _find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
-    """Returns the number of the line in which a row begins, from 1."""
-    if row < 0:
-        return next((first.line for first in read_rows(source, dialect)), 1)
-    rows = regular_rows(source, dialect, _read_header(source, dialect))
-    return next((found.line for found in islice(rows, row, None)), 1)
 
 
 def _check_quotes(source: CsvSource, dialect: Dialect) -> None:

@@ -13,6 +13,7 @@ from tfbbb.tables.dialect import DELIMITERS, Dialect
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.text_encoding import CsvSource
+from tfbbb.tables.values import count_cells
 
 NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")
 # Most rows at the end that may be a footer.
@@ -415,8 +416,8 @@ class RegularRows:
             others = f"; {more} more lines differ from it, such as line {rows[1].line}"
         raise TableError(
             f"{self._where}: line {rows[0].line} has "
-            f"{_count_cells(len(rows[0].cells))}, but {self._first} has "
-            f"{_count_cells(self._width)}{self._describe_delimiter()}{others}."
+            f"{count_cells(len(rows[0].cells))}, but {self._first} has "
+            f"{count_cells(self._width)}{self._describe_delimiter()}{others}."
         )
 
     def _describe_delimiter(self) -> str:
@@ -521,7 +522,3 @@ def count_named(names: Sequence[str]) -> int:
 
 def _value(cell: str) -> float:
     return float(cell.replace(",", "."))
-
-
-def _count_cells(number: int) -> str:
-    return "1 cell" if number == 1 else f"{number} cells"

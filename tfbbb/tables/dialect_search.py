@@ -180,7 +180,7 @@ def _read(
         ):
             continue
         if start and _may_follow_titles(reading):
-            best = max(best or reading, reading, key=_share)
+            best = max(best or reading, reading, key=lambda one: one.share)
         elif not start and len(row.cells) > 1 and not _is_unnamed(row.cells):
             best = reading
         if (best is not None and best.share == 1) or not _is_title(row):
@@ -194,10 +194,6 @@ def _is_title(row: Row) -> bool:
     """Whether a row may be a title or a comment above the header."""
     first, *others = row.cells
     return first.startswith("#") or not any(cell.strip() for cell in others)
-
-
-def _share(reading: Reading) -> float:
-    return reading.share
 
 
 def _is_unnamed(cells: list[str]) -> bool:

@@ -263,12 +263,9 @@ def describe_structure(best: Reading, dialect: Dialect) -> Iterator[str]:
             "column holds the names of the rows."
         )
     if dialect.units_line is not None:
+        example = next(cell for cell in best.rows[1].cells if cell.strip())
         yield (
             f"Line {dialect.units_line}, below the names of the columns, holds units "
-            f"or further names, such as {_first_text(best.rows[1].cells)!r}, and is "
+            f"or further names, such as {example!r}, and is "
             "left out."
         )
-
-
-def _first_text(cells: Sequence[str]) -> str:
-    return next(cell for cell in cells if cell.strip())

@@ -122,7 +122,8 @@ class JsonFile:
             raise TableError(
                 f"{where} is not a JSON object: {reason}. Received: {text[:40]!r}"
             ) from None
-        if not _is_object(row, text):
+        # An object is parsed to a list of pairs.
+        if not (isinstance(row, list) and text.lstrip().startswith("{")):
             raise TableError(
                 f"{where} is not a JSON object; write one object per line, such as "
                 f'{{"age": 36}}. Received: {text[:40]!r}'
@@ -149,11 +150,6 @@ def _may_be_flat(block: bytes) -> bool:
     """Whether no value of a block is deeply nested."""
     brackets = block.count(b"[") + block.count(b"{") - block.count(b"\n")
     return brackets < _MOST_BRACKETS
-
-
-def _is_object(row: object, text: str) -> bool:
-    # An object is parsed to a list of pairs.
-    return isinstance(row, list) and text.lstrip().startswith("{")
 
 
 def _check_text(where: str, key: str, text: str) -> None:

@@ -12,7 +12,6 @@ from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column_words import AMOUNTS, CALENDAR, CODES, naming, words
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
-    count_cells,
     show_example,
     unreadable_as_asked,
 )
@@ -35,7 +34,7 @@ from tfbbb.tables.notations.notation import as_float
 from tfbbb.tables.notations.number import UNITS, UNITS_OF_TIME, NumberNotation
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 from tfbbb.tables.override import Override, OverrideKind
-from tfbbb.tables.values import drop_missing
+from tfbbb.tables.values import count_cells, drop_missing
 
 # All digits are 9, of which the last may be decimals, as in 999.9.
 _WHOLE = [10.0**digits - 1 for digits in range(2, 16)]

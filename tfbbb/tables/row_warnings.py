@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -142,6 +143,7 @@ class ColumnFaults(NamedTuple):
         return found
 
 
+_SHOW_NUMBER = partial(shown_number, digits=6)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -310,7 +312,7 @@ class RowWarnings:
         boolean = isinstance(column.notation, BooleanNotation)
         if low is None or high is None or (boolean and low < high):
             return
-        show = show_date if column.kind == "date" else _show_number
+        show = show_date if column.kind == "date" else _SHOW_NUMBER
         outside = np.flatnonzero(~missing & ((values < low) | (values > high)))
         bounds = f"{show(low)} to {show(high)}"
         yield Fault(
@@ -322,10 +324,6 @@ class RowWarnings:
             ),
             f"{bounds}, such as {show(values[outside[0]])}" if len(outside) else "",
         )
-
-
-def _show_number(value: float) -> str:
-    return shown_number(value, 6)
 
 
 def show_date(value: float) -> str:

@@ -254,18 +254,6 @@ class TableScan:
                 continue
             return pa.Table.from_batches(batches)
 
-    def place(self, row: int) -> str:
-        """Returns where a row is: "line 3" of text, else "row 2".
-
-        Args:
-            row: Index of the row; -1 for the header.
-        """
-        if isinstance(self._file, CsvFile):
-            return f"line {self._file.line(row)}"
-        if self.format == "jsonl":
-            return f"line {max(row, 0) + 1}"
-        return "the header" if row < 0 else f"row {row + 1}"
-
     def _open(self) -> _File:
         if self.format == "parquet":
             return ParquetFile(self.path)

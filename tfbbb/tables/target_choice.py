@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from tfbbb.base.task import MAX_CATEGORIES, Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import ColumnSource
-from tfbbb.tables.complaints import count_cells
 from tfbbb.tables.notation_choice import (
     choose_notation,
     find_typing_error,
@@ -26,7 +25,7 @@ from tfbbb.tables.notations.words import BooleanNotation, TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import first_row
+from tfbbb.tables.values import count_cells, first_row
 
 # So few distinct whole numbers may be classes.
 _FEW = 10

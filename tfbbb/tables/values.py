@@ -31,6 +31,12 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
+def count_cells(number: int, one: str = "", many: str = "") -> str:
+    """Returns `1 cell` or `2 cells`, with a verb for one and for many."""
+    counted = f"1 cell {one}" if number == 1 else f"{number} cells {many}"
+    return counted.rstrip()
+
+
 def without_views(rows: Batch) -> Batch:
     """Converts columns of string views, as Polars writes them, to strings.
 

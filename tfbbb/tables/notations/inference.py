@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +34,7 @@ from tfbbb.tables.notations.ranges import (
     strip_annotations,
 )
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
+from tfbbb.tables.values import count_cells
 
 # A notation must fit so large a share of the distinct texts. If it fits most but not
 # all of them, a few cells may be wrong.
@@ -138,9 +139,9 @@ def infer_marks(texts: Texts) -> Finding:
         return Finding(None)
     dash = dashes[0].as_py()
     number = int(texts.spread(texts.missing(dash=dash, in_text=True)).sum())
-    cells = "1 cell" if number == 1 else f"{number} cells"
     remark = (
-        f"its {dash!r}, in {cells}, is read as a missing value; text overrules this"
+        f"its {dash!r}, in {count_cells(number)}, is read as a missing value; text "
+        "overrules this"
     )
     return Finding(TextNotation(marks=True, dash=dash), remarks=(remark,))
 
@@ -234,7 +235,8 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
 def _count_affixes(parts: pa.Array) -> tuple[Counter[str], Counter[str]]:
     """Counts the currencies of texts, and the units and multiples after numbers."""
     before, after = Counter(parts.field("before").to_pylist()), Counter[str]()
-    for text, count in _count(parts.field("after")):
+    for found in pc.value_counts(parts.field("after")).to_pylist():
+        text, count = found["values"], found["counts"]
         multiple = re.match(r"(?:mn|Mn|bn|Bn|[kKmMbB])(?!\w)", text)
         if multiple and (len(text) == multiple.end() or not text.isalpha()):
             after[multiple[0]] += count
@@ -287,7 +289,10 @@ def _find_affixes(
         if share < _MULTIPLES_SHARE or set(after) == {"B"}:
             return None
         return replace(notation, multiples=True), remarks
-    if share < _USUAL or (len(after) == 1 and _are_months(after)):
+    if share < _USUAL:
+        return None
+    # As in a column of 1935 October.
+    if len(after) == 1 and next(iter(after)).rstrip(".").lower() in MONTHS:
         return None
     if len(after) > 1 and not are_of_one_quantity(after):
         return None
@@ -343,11 +348,6 @@ def _are_grouped(texts: pa.Array, mark: str) -> bool:
     )
 
 
-def _are_months(units: Iterable[str]) -> bool:
-    """Whether a unit is the name of a month, as in a column of 1935 October."""
-    return any(unit.rstrip(".").lower() in MONTHS for unit in units)
-
-
 def _explain_marks(chosen: NumberNotation) -> str:
     mark = "comma" if (chosen.thousands or chosen.decimal) == "," else "point"
     if (chosen.thousands == ",") or (chosen.thousands == "."):
@@ -360,10 +360,6 @@ def _explain_marks(chosen: NumberNotation) -> str:
 def _has_mark(texts: pa.Array, thousands: str) -> pa.Array:
     pattern = {" ": r"[ \x{00a0}\x{202f}\x{2009}]", "'": r"['\x{2019}]"}
     return pc.match_substring_regex(texts, pattern.get(thousands, re.escape(thousands)))
-
-
-def _count(texts: pa.Array) -> list[tuple[str, int]]:
-    return [(x["values"], x["counts"]) for x in pc.value_counts(texts).to_pylist()]
 
 
 def _find_compact_date(texts: pa.Array) -> Finding:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.notations.inference import MOSTLY, Finding, infer_notation
 from tfbbb.tables.notations.missing_marks import are_familiar
-from tfbbb.tables.notations.notation import Notation, Texts, as_mask
+from tfbbb.tables.notations.notation import Texts, as_mask
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ranges import (
     find_levels,
@@ -17,6 +17,7 @@ from tfbbb.tables.notations.ranges import (
     split_ranges,
 )
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation
+from tfbbb.tables.values import count_cells
 
 # Words that no one knows as marks of a missing value are such marks at any share
 # beside so many distinct numbers, if they are as few as this. Dates, and numbers with
@@ -60,16 +61,19 @@ def infer_beside_odd_cells(texts: Texts, decimal_commas: bool = False) -> Findin
     odd = texts.count(unreadable)
     missing = int(texts.spread(texts.missing()).sum())
     readable = len(unreadable) - missing - sum(odd.values())
-    are_whole = notation == NumberNotation() and not _have_decimals(written)
+    have_decimals = pc.any(pc.match_substring(written, ".")).as_py()
+    are_whole = notation == NumberNotation() and not have_decimals
     fewest = _FEWEST_WHOLE_NUMBERS if are_whole else _FEWEST_OTHERS
     if _mark_missing(odd, len(distinct) - len(odd), readable, fewest):
         marks = tuple(sorted({text.lower() for text in odd}))
-        found = replace(found, notation=_with_marks(notation, marks), share=1.0)
+        marked = replace(notation, missing_marks=marks)  # type: ignore[call-arg]
+        found = replace(found, notation=marked, share=1.0)
         return _with_remarks(found, texts, odd)
     if readable < MOSTLY * (readable + sum(odd.values())):
         return Finding(None, 0.0)
+    counted = count_cells(sum(odd.values()), "is", "are")
     remark = (
-        f"it is mostly {notation.kind}s, but {_count_cells(odd)} not, such as "
+        f"it is mostly {notation.kind}s, but {counted} not, such as "
         f"{next(iter(odd))!r}, so that its texts are categories; {notation.kind} "
         "overrules this and counts such cells as missing"
     )
@@ -100,10 +104,6 @@ def _infer_ranges(texts: Texts) -> Finding:
     return _with_remarks(found, texts, odd)
 
 
-def _have_decimals(texts: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring(texts, ".")).as_py())
-
-
 def _mark_missing(
     odd: Mapping[str, int], num_distinct: int, readable: int, fewest: int
 ) -> bool:
@@ -125,10 +125,6 @@ def _mark_missing(
     )
 
 
-def _with_marks(notation: Notation, marks: tuple[str, ...]) -> Notation:
-    return replace(notation, missing_marks=marks)  # type: ignore[call-arg]
-
-
 def _with_remarks(
     found: Finding, texts: Texts, odd: Mapping[str, int] | None = None
 ) -> Finding:
@@ -139,12 +135,11 @@ def _with_remarks(
         more = len(odd) - _MOST_SHOWN
         others = f" and {more} more" if more > 0 else ""
         number = sum(odd.values())
-        cells = "1 cell" if number == 1 else f"{number} cells"
         verb = "are" if len(odd) > 1 else "is"
         value = "missing values" if len(odd) > 1 else "a missing value"
         remarks.append(
-            f"its {shown}{others}, in {cells}, {verb} read as {value}; text overrules "
-            "this"
+            f"its {shown}{others}, in {count_cells(number)}, {verb} read as {value}; "
+            "text overrules this"
         )
     notation = found.notation
     if isinstance(notation, NumberNotation):
@@ -176,9 +171,4 @@ def _count(texts: Texts, chosen: pa.Array) -> tuple[str, str]:
     """Returns how many cells are chosen, and the first of them."""
     found = texts.count(texts.spread(as_mask(chosen)))
     number = sum(found.values())
-    return "1 cell has" if number == 1 else f"{number} cells have", next(iter(found))
-
-
-def _count_cells(odd: Mapping[str, int]) -> str:
-    number = sum(odd.values())
-    return "1 cell is" if number == 1 else f"{number} cells are"
+    return count_cells(number, "has", "have"), next(iter(found))

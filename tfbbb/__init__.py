@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # The modules and folders that programs use by these names, and where they are.
 MODULES = {
     "adapters": "tfbbb.model.adapters",
-    "callbacks": "tfbbb.model.callbacks",
     "client": "tfbbb.client",
     "compression": "tfbbb.model.compression",
     "divergences": "tfbbb.bayes.divergences",

@@ -6,7 +6,6 @@ from scipy import special, stats
 
 import tfbbb
 from tfbbb.inference import HMC, NUTS
-from tfbbb.inference.backup import Backup
 from tfbbb.inference.chain_diagnostics import bulk_effective_size
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.network_function import NetworkFunction
@@ -66,33 +65,6 @@ def test_nuts_has_the_moments_of_the_conjugate_posterior(sampled, exact):
     np.testing.assert_allclose(found, np.eye(3), atol=6.0 * np.sqrt(2.0 / size))
     assert figures["divergences"] == 0
     assert 0.7 < figures["acceptance"] < 0.97
-
-
-class Interrupted(Exception):
-    pass
-
-
-@pytest.mark.slow
-def test_interrupted_run_continues_to_the_same_draws(tmp_path, monkeypatch):
-    method = HMC(60, 60, 2, num_leapfrog_steps=3, map_steps=5, jit_compile=False)
-    target = LogPosterior(linear_model(normal_of_known_noise()), X, Y)
-    expected, _ = method.sample(target)
-    part, backup_dir = Backup.part, tmp_path / "run"
-
-    def interrupted(self, *arguments):
-        # After the five windows of the warm-up and the first draws.
-        if self._count == 6:
-            raise Interrupted
-        return part(self, *arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Backup, "part", interrupted)
-        with pytest.raises(Interrupted):
-            method.sample(target, backup_dir=backup_dir)
-    found, figures = method.sample(target, backup_dir=backup_dir)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert figures["gradients_per_draw"] > 1.0
-    assert not backup_dir.exists()
 
 
 def test_fit_returns_evenly_spaced_draws_as_members(tmp_path):
@@ -207,13 +179,13 @@ def test_scales_of_priors_are_found():
     [
         ({"posterior": "point", "prior": None}, "without a prior .* prior=None"),
         (
-            {"prior": tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0))},
+            {"prior": "empirical_normal"},
             "stays the same, .* 'gamma_normal'",
         ),
     ],
 )
 def test_weights_without_a_fixed_prior_are_refused(options, message):
-    inputs = keras.Input((2,))
+    inputs = keras.Input((10,))
     layer = tfbbb.layers.DenseVariational(1, **options)
     model = tfbbb.BayesianModel(inputs, layer(inputs))
     with pytest.raises(ValueError, match=message):

@@ -4,8 +4,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.inference import IVON, MAP, DeepEnsemble, MaximumLikelihood, MCDropout
-from tfbbb.inference.gradient_training import GradientTraining
+from tfbbb.inference import MAP, DeepEnsemble, MaximumLikelihood, MCDropout
 from tfbbb.inference.network_function import NetworkFunction
 
 NOISE, SCALE = 0.5, 0.05
@@ -47,38 +46,6 @@ def test_maximum_a_posteriori_is_ridge_regression(linear):
     # Far from least squares, so that the test can tell them apart.
     plain = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
     assert np.abs(expected - plain).max() > 0.05
-
-
-class Interrupted(Exception):
-    pass
-
-
-def test_interrupted_training_continues(linear, tmp_path, monkeypatch):
-    seen, trained = [], keras.callbacks.CallbackList.on_epoch_begin
-
-    def on_epoch_begin(self, epoch, logs=None):
-        seen.append(epoch)
-        if epoch == 4 and seen.count(4) == 1:
-            raise Interrupted
-        trained(self, epoch, logs)
-
-    def train(self, model, *arguments, **options):
-        models.append(model)
-        return whole(self, model, *arguments, **options)
-
-    models, whole = [], GradientTraining.train
-    # All methods but SWAG share this `fit`; the optimizer of IVON has the most state.
-    method = IVON(epochs=6)
-    monkeypatch.setattr(GradientTraining, "train", train)
-    monkeypatch.setattr(keras.callbacks.CallbackList, "on_epoch_begin", on_epoch_begin)
-    with pytest.raises(Interrupted):
-        method.fit(linear, X, Y, verbose=0, backup_dir=tmp_path / "run")
-    model = method.fit(linear, X, Y, verbose=0, backup_dir=tmp_path / "run")
-    assert seen == [0, 1, 2, 3, 4, 4, 5]
-    assert np.isfinite(model.diagnostics["loss"])
-    # Two batches in each of six epochs.
-    assert models[-1].optimizer.iterations.numpy() == 12
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_row_of_weight_two_is_two_rows(linear):

@@ -5,7 +5,6 @@ from scipy import linalg
 
 import tfbbb
 from tfbbb.inference import SGHMC, SGLD
-from tfbbb.inference.backup import Backup
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.network_function import NetworkFunction
 
@@ -78,45 +77,6 @@ def test_fit_returns_the_draws_of_all_chains_as_members(model):
         NetworkFunction(result).means(), np.swapaxes(draws, 0, 1).reshape(12, 3)
     )
     assert set(result.diagnostics) >= {"r_hat", "ess_bulk", "r_hat_weights"}
-
-
-class Interrupted(Exception):
-    pass
-
-
-def test_interrupted_run_continues_to_the_same_draws(model, tmp_path, monkeypatch):
-    method = SGHMC(2, 3, 40, 2, seed=3)
-    target = LogPosterior(model, X, Y)
-    expected, _ = method.sample(target)
-    part, backup_dir = Backup.part, tmp_path / "run"
-
-    def interrupted(self, *arguments, **options):
-        if self._count == 4:
-            raise Interrupted
-        return part(self, *arguments, **options)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Backup, "part", interrupted)
-        with pytest.raises(Interrupted):
-            method.sample(target, backup_dir=backup_dir)
-    kept = sorted(path.name for path in backup_dir.iterdir())
-    assert kept == [*(f"part-{i:06d}.npz" for i in range(4)), "run.npz"]
-    for other_target, other_method in [
-        (target, SGHMC(2, 3, 40, 2, seed=4)),
-        (LogPosterior(model, X, Y + 1.0), method),
-    ]:
-        with pytest.raises(ValueError, match="another model, other rows"):
-            other_method.sample(other_target, backup_dir=backup_dir)
-    found, _ = method.sample(LogPosterior(model, X, Y), backup_dir=backup_dir)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert not backup_dir.exists()
-
-
-def test_backup_never_touches_other_files(model, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="not a backup"):
-        SGLD(2, 1, 40, 2).fit(model, X, Y, verbose=0, backup_dir=tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_diverging_steps_are_reported(model):

@@ -31,7 +31,7 @@ def seeded():
     keras.utils.set_random_seed(0)
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("options", "mask"),
     [

@@ -136,14 +136,13 @@ def test_point_weights_have_no_posterior_to_diagnose():
     assert "temperature" not in str(diagnosis)
 
 
-def test_tables_have_every_figure_and_escape_names(trained):
+def test_tables_have_every_figure(trained):
     diagnosis = tfbbb.diagnose(trained, X[N:], Y[N:] + 3.0)
     figures = [row[0] for row in diagnosis.rows()]
     assert "signal-to-noise of last" in figures
-    text, page = str(diagnosis), diagnosis._repr_html_()
-    assert all(figure in text and f"<td>{figure}</td>" in page for figure in figures)
-    assert "|mean| / stddev" in page
-    assert page.count("<li>") == len(diagnosis.findings)
+    text = str(diagnosis)
+    assert all(figure in text for figure in figures)
+    assert text.count("\n- ") == len(diagnosis.findings)
 
 
 def test_a_posterior_of_an_inference_method_needs_no_kl_weight():

@@ -7,7 +7,7 @@ from scipy import stats
 
 import tfbbb
 from tfbbb.model.inference_result import InferenceResult
-from tfbbb.model.stacking import stacking_weights
+from tfbbb.model.model_average import stacking_weights
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(60, 2)).astype("float32")
@@ -141,24 +141,9 @@ def test_joint_samples_choose_models_by_their_weights(mixture, models):
     assert abs(share - WEIGHTS[0]) < 4.5 * np.sqrt(0.3 * 0.7 / 600)
 
 
-def test_uniform_average_of_members_is_the_ensemble():
-    ensemble = network([4], members=3)
-    same = tfbbb.average([ensemble])
-    assert len(same.models[0].members) == 3
-    assert same.likelihood.member_weights is None
-    x = NEW
-    one = ensemble.predictive(x, 3000, method="weight")
-    other = same.predictive(x, 3000, method="weight")
-    error = np.hypot(one.mean_standard_error, other.mean_standard_error)
-    assert (abs(one.mean - other.mean) < 4.5 * error).all()
-    # The variance of three means, each with the error of a third of the draws.
-    between = np.maximum(one.between_members, other.between_members)
-    tolerance = 4.5 * error * (2.0 * np.sqrt(between) + 3.0 * error)
-    assert (abs(one.between_members - other.between_members) < tolerance).all()
-
-
 def test_ensemble_and_single_model_keep_their_weights():
     ensemble, single = network([], members=3), network([], seed=1)
+    assert tfbbb.average([ensemble]).likelihood.member_weights is None
     both = tfbbb.average([ensemble, single], [1.0, 2.0])
     np.testing.assert_allclose(both.mixture_weights, [1 / 3, 2 / 3])
     parts = [*ensemble.members, single]
@@ -228,38 +213,6 @@ def test_models_of_columns_are_averaged():
         tfbbb.average([parts[0], network([])])
 
 
-def test_adaptive_predictions_keep_the_weights(mixture):
-    found = mixture.predictive(
-        NEW, 20, method="weight", max_standard_error=0.05, relative_error=True
-    )
-    assert (found.mean_standard_error < 0.07 * found.stddev).all()
-    many = mixture.predictive(NEW, 4000, method="weight")
-    error = np.hypot(found.mean_standard_error, many.mean_standard_error)
-    assert (abs(found.mean - many.mean) < 4.5 * error).all()
-    assert found.sample(5).shape == (5, 7, 1)
-    np.testing.assert_allclose(found.take([2]).mean, found.mean[[2]])
-
-
-def test_exported_average_samples_by_weight(mixture, exported):
-    drawn = exported.ask("sample", NEW[:1], None, 30_000)[:, 0, 0]
-    predicted = exported.predict(NEW[:1], num_samples=3000)
-    error = np.sqrt(predicted["variance"][0, 0] / 30_000)
-    error = np.hypot(error, 2 * predicted["mean_standard_error"][0, 0])
-    assert abs(drawn.mean() - predicted["mean"][0, 0]) < 4.5 * error
-    np.testing.assert_allclose(drawn.var(), predicted["variance"][0, 0], rtol=0.1)
-
-
-def test_average_is_recalibrated(mixture):
-    before = mixture.predictive(NEW)
-    mixture.recalibrate(X, Y, method="variance_scaling")
-    try:
-        after = mixture.predictive(NEW)
-    finally:
-        mixture.recalibration = None
-    assert not np.allclose(after.variance, before.variance)
-    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-5)
-
-
 def test_evidence_weights_are_the_softmax_of_log_evidences(models):
     # The third model's weight is lost in rounding.
     models = [*models, models[0].members[0]]
@@ -311,51 +264,39 @@ def test_models_that_do_not_fit_each_other_are_refused(models, mixture):
         tfbbb.average([models[0], shifted])
 
 
-# Rows beyond the training rows.
+@pytest.mark.parametrize("count", [2, 8])
+def test_no_model_is_under_its_optimal_weight(count):
+    logs = GENERATOR.normal(size=(200, count)) * np.linspace(0.2, 1.5, count)
+    weights = stacking_weights(logs)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    mixture = np.exp(logs) @ weights
+    ratios = (np.exp(logs) / mixture[:, None]).mean(axis=0)
+    # Optimality (Karush, Kuhn and Tucker).
+    assert ratios.max() < 1.0 + 1e-6
+    np.testing.assert_allclose(ratios[weights > 0], 1.0, atol=1e-4)
 
 
-def compared(model, rows=X, amplitude=1.0):
-    model.familiarity = tfbbb.Familiarity.fit(rows)
-    locations = model.likelihood.locations(Y[: len(rows)])
-    model.extrapolation = tfbbb.Extrapolation(
-        model.familiarity, locations, [amplitude], [[1.0], [0.5]]
-    )
-    return model
+def test_a_model_that_is_worse_everywhere_has_no_weight():
+    logs = GENERATOR.normal(size=(50, 2))
+    worse = logs.max(axis=1, keepdims=True) - 2.0
+    logs = np.concatenate([logs, worse - 1000.0, worse], axis=1)
+    weights = stacking_weights(logs)
+    assert weights[2] == weights[3] == 0.0
 
 
-def test_an_average_widens_what_all_its_models_widen(tmp_path):
-    plain = tfbbb.average([network([]), network([3])], WEIGHTS)
-    mixture = tfbbb.average([compared(network([])), compared(network([3]))], WEIGHTS)
-    far = np.float32([[8.0, 0.0], [0.0, -9.0]])
-    deviation = mixture.extrapolation.stddev(far).numpy() * np.std(Y)
-    assert (deviation > 3.0).all()
-
-    with_, without = (
-        m.predictive(far, 4000, method="weight") for m in (mixture, plain)
-    )
-    np.testing.assert_array_equal(with_.familiarity, mixture.familiarity(far))
-    found = with_.epistemic - without.epistemic
-    own = np.sqrt(without.epistemic)
-    # Of 2000 pairs of normals, of unequal weights, and of their product with the
-    # networks' own deviations.
-    number = 2000 / (2 * np.sum(WEIGHTS**2))
-    error = deviation * np.sqrt(2.0 * deviation**2 + 4.0 * own**2) / np.sqrt(number)
-    np.testing.assert_array_less(np.abs(found - deviation**2), 4.0 * error)
-    mixture.save(tmp_path / "average.keras")
-    for model in (mixture, keras.saving.load_model(tmp_path / "average.keras")):
-        for one in (model, *model.models):
-            np.testing.assert_array_equal(one.familiarity(X), mixture.familiarity(X))
-            found = one.extrapolation.stddev(far).numpy() * np.std(Y)
-            np.testing.assert_array_equal(found, deviation)
+def test_a_model_may_find_rows_impossible():
+    logs = np.array([[0.0, -np.inf], [-np.inf, 0.0], [0.0, -np.inf]])
+    np.testing.assert_allclose(stacking_weights(logs), [2 / 3, 1 / 3], atol=1e-6)
 
 
-def test_an_average_of_other_rows_compares_with_none():
-    models = [compared(network([])), compared(network([3]), X[:40])]
-    with pytest.warns(UserWarning, match="The average has no ") as found:
-        mixture = tfbbb.average(models)
-    assert [str(warning.message).split(":")[0] for warning in found] == [
-        "The average has no familiarity",
-        "The average has no extrapolation",
-    ]
-    assert {warning.filename for warning in found} == {__file__}
-    assert mixture.familiarity is mixture.extrapolation is None
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        ([0.0, 1.0], r"of shape \(2,\)"),
+        ([[0.0, 0.0], [-np.inf, -np.inf]], "in row 1"),
+        ([[0.0, np.nan]], "in row 0"),
+    ],
+)
+def test_densities_without_an_optimum_are_refused(logs, message):
+    with pytest.raises(ValueError, match=message):
+        stacking_weights(logs)

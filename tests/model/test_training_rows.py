@@ -97,17 +97,10 @@ def flipped(x, y):
         PAIRS.cache().repeat().take(25).batch(4),
         PAIRS.shuffle(10).batch(4, drop_remainder=True),
         PAIRS.repeat(2).batch(7, drop_remainder=True),
-        tf.data.Dataset.zip((PAIRS.repeat(2), PAIRS.repeat(2)))
-        .map(lambda a, b: a)
-        .batch(4),
         tf.data.Dataset.from_tensors((X, Y)).repeat(),
         tf.data.Dataset.from_tensors((X, Y)).repeat(5),
         PAIRS.take(4).concatenate(PAIRS.skip(4)).batch(4),
         PAIRS.repeat().batch(4).take(8),
-        # A counter of seeds, and the same constant for each row.
-        tf.data.Dataset.zip((PAIRS.repeat(), tf.data.Dataset.counter()))
-        .map(lambda pair, seed: pair)
-        .batch(4),
         tf.data.Dataset.zip(
             (tf.data.Dataset.range(10), tf.data.Dataset.from_tensors((X, Y)).repeat())
         )
@@ -120,12 +113,6 @@ def test_rows_that_a_dataset_repeats_count_once(data):
     rows = training_rows(data, None)
     assert rows.size == 10
     assert training_rows(data, None, needs_targets=False).size == 10
-
-
-def test_forms_of_the_same_rows_count_once_with_a_warning():
-    with pytest.warns(UserWarning, match=r"concatenates forms .* N=10 different rows"):
-        rows = training_rows(PAIRS.concatenate(PAIRS.map(flipped)).batch(5), None)
-    assert rows.size == 10
 
 
 def test_concatenated_sources_add_up():

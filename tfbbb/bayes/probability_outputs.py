@@ -1,12 +1,11 @@
-"""Whether a network ends in probabilities or positive numbers, where it must not."""
+"""Whether a network ends in probabilities, where it must not."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
-from tfbbb.base.lazy import keras, np, tf
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.private_apis import (
     graph_of,
     has_activation_logits,
@@ -20,22 +19,28 @@ _RULE = (
     "A likelihood of classes takes logits and computes probabilities itself; a second "
     "time would flatten them. End the network with linear outputs. Received: "
 )
-# Larger than any bound of logits that makes sense, and finite in half precision; then
-# small enough for the exponentials of code that overflows.
-_SCALES = (1e4, 10.0)
-_ROWS, _UNKNOWN_SIZE = 64, 4
-# Operations of TensorFlow that change neither numbers nor their order.
+# Activations whose results are probabilities.
+PROBABILITIES = ("softmax", "sigmoid")
+# What changes neither numbers nor their order: in TensorFlow, and in Keras.
 _SAME_NUMBERS = {"Cast", "EnsureShape", "ExpandDims", "Identity", "Reshape", "Squeeze"}
+_SAME_LAYERS = {*_SAME_NUMBERS, "Dropout", "Flatten", "Permute", "Transpose"}
 
 
 def check_logits(output: keras.KerasTensor) -> None:
-    """Checks that the symbolic output of a network is not made of probabilities.
+    """Checks that the symbolic output of a network is no softmax or sigmoid.
 
-    The operations after the last layer with weights run on large random numbers, for
-    which logits are large too, so the code of a `Lambda` need not be known.
+    `check_logits_of_step` finds those in the code of a layer.
     """
-    if gives_probabilities(output):
-        raise ValueError(f"{_RULE}{_origin(output)}")
+    operation = producer(output)
+    kind = activation_name(operation)
+    if kind in PROBABILITIES:
+        raise ValueError(f"{_RULE}a {kind} in '{operation.name}'")
+    graph = graph_of(operation)
+    if graph is not None:
+        check_logits(graph.outputs[index_of_output(output)])
+    elif type(operation).__name__ in _SAME_LAYERS:
+        for source in sources(output):
+            check_logits(source)
 
 
 def check_logits_of_step(outputs: Tensor) -> None:
@@ -53,141 +58,40 @@ def check_logits_of_step(outputs: Tensor) -> None:
         raise ValueError(f"{_RULE}a {kind} at the end of the network")
 
 
-def gives_probabilities(output: keras.KerasTensor) -> bool:
-    """Whether the numbers of a symbolic output are all between 0 and 1."""
-    values = _of_large_numbers(output)
-    return values is not None and _are_probabilities(values)
+def without_activation(
+    output: keras.KerasTensor, names: Collection[str]
+) -> tuple[keras.KerasTensor, str | None]:
+    """Returns an output before a last activation of these names, and its name.
 
-
-def gives_positive_numbers(output: keras.KerasTensor) -> bool:
-    """Whether the numbers of a symbolic output are all positive or 0."""
-    values = _of_large_numbers(output)
-    return values is not None and bool((values >= 0.0).all())
-
-
-def _of_large_numbers(output: keras.KerasTensor) -> np.ndarray | None:
-    """Returns a symbolic output of large random numbers, None if there is none."""
-    for scale in _SCALES:
-        try:
-            values = _of_random_numbers(output, _Numbers(scale))
-        except Exception:
-            # Any code may be in the network. What does not run on random numbers of
-            # these shapes is checked when the training step is traced.
-            return None
-        if np.isfinite(values).all():
-            return values
-    return None
-
-
-def without_probabilities(output: keras.KerasTensor) -> keras.KerasTensor:
-    """Returns the logits that a last softmax or sigmoid takes, else the output.
-
-    The activation of a last layer is replaced by a linear one.
+    The activation of a last layer is replaced by a linear one. The name is None, and
+    the output as it was, if it ends in none of them.
     """
     last = producer(output)
-    holder = _with_activation(last)
-    numbers = _Numbers(_SCALES[0])
-    if holder is not None and _are_probabilities(
-        holder.activation(numbers((None, 3), "float32"))
-    ):
-        holder.activation = keras.activations.linear
-        return output
-    return sources(output)[0] if _kind(last) else output
+    name = activation_name(last)
+    if name not in names:
+        return output, None
+    if _holder(last) is None:
+        return sources(output)[0], name
+    _holder(last).activation = keras.activations.linear
+    return output, name
 
 
-class _Numbers:
-    """Makes normal random numbers of one scale for the shapes of symbolic tensors."""
-
-    def __init__(self, scale: float):
-        self._scale = scale
-        self._random = np.random.default_rng(0)
-
-    def __call__(self, shape: tuple[int | None, ...], dtype: str) -> tf.Tensor:
-        sizes = [_UNKNOWN_SIZE if size is None else size for size in shape[1:]]
-        # A network may end in millions of pixels.
-        rows = max(2, min(_ROWS, 10_000 // max(math.prod(sizes), 1)))
-        return tf.cast(self._scale * self._random.normal(size=[rows, *sizes]), dtype)
+def activation_name(operation: Any) -> str:
+    """Returns the name of the activation that an operation is, or ends in."""
+    holder = _holder(operation)
+    named = type(operation) if holder is None else holder.activation
+    name: str = getattr(named, "__name__", "").lower()
+    if name == "exp":
+        return "exponential"
+    return next((known for known in PROBABILITIES if name.startswith(known)), name)
 
 
-def _of_random_numbers(output: keras.KerasTensor, numbers: _Numbers) -> np.ndarray:
-    """Returns the values of a symbolic tensor for random ones of the last layers."""
-    starts: dict[int, keras.KerasTensor] = {}
-    _collect_starts(output, starts)
-    tensors = list(starts.values())
-    values = [_start(tensor, numbers) for tensor in tensors]
-    if id(output) in starts:
-        return np.asarray(values[0], np.float64)
-    return np.asarray(keras.Function(tensors, output)(values), np.float64)
-
-
-def _collect_starts(
-    tensor: keras.KerasTensor, starts: dict[int, keras.KerasTensor]
-) -> None:
-    operation = producer(tensor)
-    if getattr(operation, "weights", None) or graph_of(operation) is not None:
-        starts[id(tensor)] = tensor
-        return
-    before = sources(tensor)
-    for source in before:
-        _collect_starts(source, starts)
-    if not before:
-        starts[id(tensor)] = tensor
-
-
-def _start(tensor: keras.KerasTensor, numbers: _Numbers) -> Any:
-    operation = producer(tensor)
-    graph = graph_of(operation)
-    if graph is not None:
-        return _of_random_numbers(graph.outputs[index_of_output(tensor)], numbers)
-    values = numbers(tensor.shape, tensor.dtype)
-    holder = _with_activation(operation)
-    return values if holder is None else holder.activation(values)
-
-
-def _are_probabilities(values: Any) -> bool:
-    values = np.asarray(values, dtype=np.float64)
-    return bool(((values >= -1e-3) & (values <= 1.0 + 1e-3)).all())
-
-
-def _with_activation(operation: Any) -> Any:
-    """Returns the layer that holds the last activation, also within a wrapper.
-
-    The activation of a recurrent layer is not the last: later steps use its results.
-    """
+def _holder(operation: Any) -> Any:
+    """Returns the layer that holds the last activation, also within a wrapper."""
     for layer in (operation, getattr(operation, "layer", None)):
         if isinstance(layer, keras.layers.RNN):
+            # Later steps use the results of its activation.
             return None
         if callable(getattr(layer, "activation", None)):
             return layer
     return None
-
-
-def _kind(operation: Any) -> str | None:
-    """Returns "softmax" or "sigmoid" if an operation is one, or ends in one."""
-    known: dict[Any, str] = {
-        keras.activations.softmax: "softmax",
-        keras.activations.sigmoid: "sigmoid",
-    }
-    activation: Callable[..., Any] | None = getattr(operation, "activation", None)
-    if activation in known and not isinstance(operation, keras.layers.RNN):
-        return known[activation]
-    name = type(operation).__name__.lower()
-    return name if name in known.values() else None
-
-
-def _origin(output: keras.KerasTensor) -> str:
-    """Describes where the probabilities of an output come from."""
-    tensor, last = output, producer(output)
-    while True:
-        operation = producer(tensor)
-        kind = _kind(operation)
-        if kind is not None:
-            return f"a {kind} in '{operation.name}'"
-        graph = graph_of(operation)
-        before = [] if graph is not None else sources(tensor)
-        if graph is not None:
-            tensor = graph.outputs[index_of_output(tensor)]
-        elif len(before) == 1 and not getattr(operation, "weights", None):
-            tensor = before[0]
-        else:
-            return f"probabilities from '{last.name}'"

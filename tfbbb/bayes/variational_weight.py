@@ -12,8 +12,7 @@ from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
-from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
-from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
+from tfbbb.bayes.posteriors.posterior import NormalPosterior, Posterior, Sizes
 from tfbbb.bayes.priors.prior import Prior
 
 if TYPE_CHECKING:
@@ -24,18 +23,10 @@ class VariationalWeight:
     """A weight tensor `w` that is known only by its distribution q(w).
 
     With `members=K` there are K independent weight tensors, and every shape of `w` here
-    has a leading axis [K, ...].
-
-    Attributes:
-        name: Name within the layer, e.g. `"kernel"`.
-        shape: Shape of `w`.
-        size: Number of weights (of one member).
-        fan_in: Number of inputs that one output unit sums over (1 for a bias).
-        posterior: The family of q(w).
-        prior: The prior p(w); None for weights that are points without a prior.
-        members: Number K of members; a single member has no axis.
-        variables: The variational parameters by name, float32.
-        prior_variables: The prior's own variables by name, float32.
+    has a leading axis [K, ...]. `size` counts the weights of one member, and `fan_in`
+    the inputs that one output unit sums over (1 for a bias). `variables` are the
+    parameters of q by name and `prior_variables` those of the prior, float32; `prior`
+    is None for weights that are points without one.
     """
 
     def __init__(
@@ -122,12 +113,7 @@ class VariationalWeight:
         )
 
     def output_variance(self, inputs: Tensor) -> Tensor:
-        """Returns Var[x @ w] under q, [members, rows, units], float32.
-
-        Args:
-            inputs: Rows x, [members, rows, inputs], float32; a single member has no
-                axis.
-        """
+        """Returns Var[x @ w] of rows x, [(members,) rows, inputs], under q, float32."""
         return self.posterior.output_variance(self.parameters, inputs, self.shape)
 
     @property
@@ -149,23 +135,12 @@ class VariationalWeight:
         return tfp.distributions.Independent(normal, len(self.shape))
 
     def noise(self, seed: Tensor, samples: int = 1) -> Tensor:
-        """Returns the standard normal noise of `samples` draws for each member.
-
-        Returns:
-            [members, samples, ...], without an axis for a number of one.
-        """
+        """Returns the noise of draws, [members, samples, ...], without axes of one."""
         leading = [n for n in (self.members, samples) if n > 1]
         return noise.normal(seed, (*leading, *self.posterior.noise_shape(self.shape)))
 
     def perturb(self, noise: Tensor) -> Tensor:
-        """Returns `w - E[w]` as a function of `noise`.
-
-        Args:
-            noise: Noise from `noise`, [members, samples, ...].
-
-        Returns:
-            [members * samples, *shape], without the leading axis for a single draw.
-        """
+        """Returns `w - E[w]` of `noise`, [members * samples, *shape] or [*shape]."""
         parameters = self._spread(noise)
         return self._merged(self.posterior.perturb(parameters, noise, self.shape))
 
@@ -175,22 +150,11 @@ class VariationalWeight:
         return self._merged(self.posterior.draw(parameters, noise, self.shape))
 
     def draw(self, seed: Tensor, samples: int = 1) -> Tensor:
-        """Returns draws of `w` from q, float32; the same for the same seed.
-
-        Returns:
-            [members * samples, *shape], without the leading axis for a single draw.
-        """
+        """Returns draws of q, float32 [members * samples, *shape] or [*shape]."""
         return self.draw_from(self.noise(seed, samples))
 
     def log_prob(self, weights: Tensor) -> Tensor:
-        """Returns log q(weights) in nats, summed over the weights.
-
-        Args:
-            weights: [members * samples, *shape], as drawn.
-
-        Returns:
-            [members * samples]; a scalar for a single draw.
-        """
+        """Returns log q of draws from `draw`, [members * samples] or a scalar."""
         weights = self._split(weights)
         parameters = self._spread_over(weights, len(self.shape))
         return _flat(self.posterior.log_prob(parameters, weights, self.shape))

@@ -7,29 +7,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfbbb.inference.deep_ensemble import DeepEnsemble
-    from tfbbb.inference.hmc import HMC
+    from tfbbb.inference.gradient_training import (
+        MAP,
+        DeepEnsemble,
+        MaximumLikelihood,
+        MCDropout,
+    )
+    from tfbbb.inference.hamiltonian import HMC, NUTS
     from tfbbb.inference.ivon import IVON
     from tfbbb.inference.laplace import Laplace
-    from tfbbb.inference.map import MAP
-    from tfbbb.inference.maximum_likelihood import MaximumLikelihood
-    from tfbbb.inference.mc_dropout import MCDropout
-    from tfbbb.inference.nuts import NUTS
-    from tfbbb.inference.sghmc import SGHMC
-    from tfbbb.inference.sgld import SGLD
+    from tfbbb.inference.stochastic_gradient_mcmc import SGHMC, SGLD
     from tfbbb.inference.swag import SWAG
 
 _HOMES = {
-    "DeepEnsemble": "deep_ensemble",
-    "HMC": "hmc",
+    "DeepEnsemble": "gradient_training",
+    "HMC": "hamiltonian",
     "IVON": "ivon",
     "Laplace": "laplace",
-    "MAP": "map",
-    "MCDropout": "mc_dropout",
-    "MaximumLikelihood": "maximum_likelihood",
-    "NUTS": "nuts",
-    "SGHMC": "sghmc",
-    "SGLD": "sgld",
+    "MAP": "gradient_training",
+    "MCDropout": "gradient_training",
+    "MaximumLikelihood": "gradient_training",
+    "NUTS": "hamiltonian",
+    "SGHMC": "stochastic_gradient_mcmc",
+    "SGLD": "stochastic_gradient_mcmc",
     "SWAG": "swag",
 }
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.types import ArrayLike, Structure
-from tfbbb.model.finite_inputs import FiniteInputs
+from tfbbb.model.input_rows import InputRows
 from tfbbb.model.training_rows import training_rows
 from tfbbb.prediction.output_mask import OutputMask
 
@@ -17,24 +17,8 @@ from tfbbb.prediction.output_mask import OutputMask
 class Batches:
     """The rows of any data that `fit` takes, in batches; each pass reads them again.
 
-    Args:
-        x: Inputs, or a `tf.data.Dataset` or `keras.utils.PyDataset` of (inputs,
-            targets) or (inputs, targets, weights).
-        y: Targets in raw units; None with a dataset.
-        sample_weight: Weight of each row: the number of rows that it counts as.
-        batch_size: Rows at a time; a dataset has its own batches.
-        model: A model whose outputs must be finite for all inputs, or None.
-
-    Attributes:
-        rows: The `TrainingRows`, with the mask of the model's outputs.
-        targets: All targets, [N, ...].
-        size: Number N of rows, or the sum of their weights.
-
-    Raises:
-        ValueError: There are no rows, a weight is not finite, inputs are lists of
-            numbers, inputs, targets and weights differ in their number of rows, the
-            model has no finite output for a row, or the data can be read only once (a
-            generator).
+    Raises ValueError for rows that do not fit each other or the model, and for data
+    that can be read only once (a generator).
     """
 
     def __init__(
@@ -48,16 +32,16 @@ class Batches:
         if model is None:
             rows = training_rows(x, y, sample_weight=sample_weight)
         else:
-            finite = FiniteInputs(model)
+            inputs = InputRows(model)
             rows = training_rows(
                 x,
                 y,
                 sample_weight=sample_weight,
                 num_places=len(model.outputs[0].shape) - 2,
                 mask=OutputMask(model).of_arrays,
-                observe=finite.add,
+                observe=inputs.add,
             )
-            finite.check()
+            inputs.check()
         if rows.targets is None:
             raise ValueError(
                 "This method reads the rows more than once: pass arrays, a "

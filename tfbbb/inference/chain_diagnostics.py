@@ -16,12 +16,7 @@ _STATES_AT_ONCE = 128
 
 
 def compared_chains(target: LogPosterior, draws: np.ndarray) -> dict[str, float | None]:
-    """Returns R-hat and effective sample size in function and weight space.
-
-    Args:
-        target: What was sampled.
-        draws: [draws, chains, D + L].
-    """
+    """Returns R-hat and effective sample size of draws, [draws, chains, D + L]."""
     values = function_values(target, draws)
     weights = draws[..., : target.network.size]
     return {
@@ -33,15 +28,7 @@ def compared_chains(target: LogPosterior, draws: np.ndarray) -> dict[str, float 
 
 
 def function_values(target: LogPosterior, draws: np.ndarray) -> np.ndarray:
-    """Returns the outputs for (at most 64) rows and the learned parameters of draws.
-
-    Args:
-        target: What was sampled.
-        draws: [draws, chains, D + L].
-
-    Returns:
-        [draws, chains, rows * P + L].
-    """
+    """Returns outputs of (at most 64) rows and learned parameters of draws."""
     count = min(_COMPARED_ROWS, target.num_rows)
     places = np.linspace(0, target.num_rows - 1, count).astype(int)
     x = tree.map_structure(lambda t: tf.gather(t, places), target.rows[0])
@@ -54,12 +41,7 @@ def function_values(target: LogPosterior, draws: np.ndarray) -> np.ndarray:
 def in_blocks(
     function: Callable[[tf.Tensor], tf.Tensor], states: ArrayLike
 ) -> np.ndarray:
-    """Returns a function of states [K, D + L], of a bounded number of them at a time.
-
-    Args:
-        function: Returns a tensor [K, ...].
-        states: The states.
-    """
+    """Returns a function of states [K, D + L], of some of them at a time."""
     compiled = tf.function(function, autograph=False, reduce_retracing=True)
     parts = [
         compiled(tf.constant(states[i : i + _STATES_AT_ONCE], tf.float32)).numpy()
@@ -75,14 +57,11 @@ def _figure(reduce: Callable[[np.ndarray], float], values: np.ndarray) -> float 
 
 @np.errstate(divide="ignore", invalid="ignore")
 def r_hat(draws: np.ndarray) -> np.ndarray:
-    """Returns the rank-normalised split R-hat of each quantity, [...].
+    """Returns the rank-normalised split R-hat of each quantity of [draws, chains, ...].
 
     The larger one of those of the draws (do the chains agree in location?) and of their
-    distances to the median (do they agree in scale?). Chains that agree have 1; above
-    1.01 they should run on (Vehtari et al. 2021, section 4). NaN for a constant.
-
-    Args:
-        draws: [draws, chains, ...].
+    distances to the median (in scale?): Vehtari et al. 2021, section 4. NaN for a
+    constant.
     """
     from tensorflow_probability.substrates import numpy as tfp
 
@@ -99,13 +78,10 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
 
 @np.errstate(divide="ignore", invalid="ignore")
 def bulk_effective_size(draws: np.ndarray) -> np.ndarray:
-    """Returns the number of independent draws that know each mean as well, [...].
+    """Returns how many independent draws know the mean of [draws, chains, ...] as well.
 
     The one of the rank-normalised halves of the chains together (Vehtari et al. 2021,
     section 3), S log10(S) for S draws at most. NaN for a constant.
-
-    Args:
-        draws: [draws, chains, ...].
     """
     from tensorflow_probability.substrates import numpy as tfp
 

@@ -24,7 +24,6 @@ from tfbbb.inference.curvature_sums import Structure, curvature_sums, weights_of
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.output_curvature import curvature_roots, gradient
 from tfbbb.inference.row_derivatives import RowDerivatives, RowPass
-from tfbbb.prediction import structure as prediction_structure
 
 Kind = Literal["ggn", "empirical_fisher"]
 
@@ -36,12 +35,8 @@ _BATCHES_WORTH_A_TRACE = 12
 class Curvature:
     """What one pass through the rows gives.
 
-    Attributes:
-        blocks: The curvature of the weights, block by block.
-        log_likelihood: Sum of log p(y_i | f(x_i, w)), in nats.
-        squares: Sum of squared residuals in units of the noise, of a normal
-            likelihood with learned noise; else None.
-        num_values: Number of target values behind `squares`.
+    `squares` is the sum of squared residuals in units of a learned normal noise, of
+    `num_values` targets, and None for other likelihoods.
     """
 
     blocks: list[Block]
@@ -74,10 +69,22 @@ def curvature(
     Sums are in float64; those of a diagonal over the rows of one batch are in the
     precision of the network.
     """
-    step = _RowStep.of(network, layers, kind)
+    differentiate = _row_step(network, layers, kind)
+    if len(batches) >= _BATCHES_WORTH_A_TRACE:
+        differentiate = _traced(differentiate)
     sums: list[np.ndarray] | None = None
     for number, (x, y, weights) in enumerate(batches, 1):
-        parts = step(x, y, weights, structure)
+        if np.any(np.asarray(weights) < 0):
+            raise ValueError(
+                "A row counts as a number of rows: its weight cannot be negative. Give "
+                "rows that should not count the weight 0. "
+                f"Received: sample_weight={np.min(weights)}"
+            )
+        totals, derivatives = tf.nest.map_structure(
+            np.asarray, differentiate(x, y, weights)
+        )
+        matrices = curvature_sums(layers, derivatives, np.asarray(weights), structure)
+        parts = [*totals, *matrices]
         if sums is None:
             # A tensor's memory is read-only.
             sums = [np.array(part, np.float64) for part in parts]
@@ -104,94 +111,25 @@ def learns_scale(likelihood: Likelihood) -> bool:
     )
 
 
-class _RowStep:
-    """Sums of one batch, from derivatives of its rows.
+def _row_step(
+    network: NetworkFunction, layers: Sequence[keras.Layer], kind: Kind
+) -> Callable[..., tuple[tuple[Tensor, ...], RowDerivatives]]:
+    """Returns what gives the sums over a batch of rows, and derivatives S of each row.
 
-    A model keeps its step, which is compiled once it has run so many batches, in one
-    fit or in several, that the trace is worth its time.
-
-    Args:
-        network: The network.
-        layers: The layers whose weights have a curvature.
-        kind: Which curvature.
+    The curvature of a row is `sum_q S_q S_q^T`: S_q are the derivatives of the outputs,
+    weighted by column q of a root of the second derivatives, or by the gradient of the
+    row's log likelihood.
     """
+    likelihood = network.model.likelihood
 
-    def __init__(
-        self, network: NetworkFunction, layers: Sequence[keras.Layer], kind: Kind
-    ):
-        self._network = network
-        self._layers = layers
-        self._kind = kind
-        self._likelihood = network.model.likelihood
-        self._num_batches = 0
-        self._traced: dict[str, Callable[..., Any]] = {}
-
-    @classmethod
-    def of(
-        cls, network: NetworkFunction, layers: Sequence[keras.Layer], kind: Kind
-    ) -> "_RowStep":
-        """Returns the step of a model, which the first call of its kind makes."""
-        model_structure = prediction_structure.Structure.of(network.model)
-        indices = [model_structure.indices[id(layer)] for layer in layers]
-        # The step references the likelihood, so its id is that of no other.
-        key = (kind, *indices, id(network.model.likelihood))
-        step = model_structure.row_steps.get(key)
-        if step is None:
-            step = cls(network, layers, kind)
-            model_structure.row_steps.keep(key, step)
-        return step
-
-    def __call__(
-        self, x: types.Structure, y: Tensor, weights: Tensor, structure: Structure
-    ) -> list[ArrayLike]:
-        """Returns log likelihood, squares, their number, and the matrices."""
-        if np.any(np.asarray(weights) < 0):
-            raise ValueError(
-                "A row counts as a number of rows: its weight cannot be negative. Give "
-                "rows that should not count the weight 0. "
-                f"Received: sample_weight={np.min(weights)}"
-            )
-        values = [weight.mean for weight in self._network.weights]
-        differentiate = self._differentiate
-        self._num_batches += 1
-        if self._num_batches >= _BATCHES_WORTH_A_TRACE:
-            differentiate = self._trace((values, x, y, weights))
-        sums, derivatives = tf.nest.map_structure(
-            np.asarray, differentiate(values, x, y, weights)
-        )
-        matrices = curvature_sums(
-            self._layers, derivatives, np.asarray(weights), structure
-        )
-        return [*sums, *matrices]
-
-    def _trace(self, arguments: tuple[types.Structure, ...]) -> Callable[..., Any]:
-        """Returns `_differentiate` compiled for any number of rows."""
-        values, *rows = arguments
-        signature = (
-            tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values),
-            *tf.nest.map_structure(_any_rows, rows),
-        )
-        key = repr(signature)
-        if key not in self._traced:
-            self._traced[key] = tf.function(
-                self._differentiate, input_signature=signature, autograph=False
-            )
-        return self._traced[key]
-
-    def _differentiate(
-        self, values: list[Tensor], x: types.Structure, y: Tensor, weights: Tensor
+    def step(
+        x: types.Structure, y: Tensor, weights: Tensor
     ) -> tuple[tuple[Tensor, ...], RowDerivatives]:
-        """Returns the sums over the rows, and derivatives S of each row.
-
-        The curvature of a row is `sum_q S_q S_q^T`: S_q are the derivatives of the
-        outputs, weighted by column q of a root of the second derivatives, or by the
-        gradient of the row's log likelihood.
-        """
-        likelihood = self._likelihood
-        rows = RowPass(self._network, values, self._layers, x)
+        values = [weight.mean for weight in network.weights]
+        rows = RowPass(network, values, layers, x)
         outputs = tf.cast(tf.stop_gradient(rows.outputs), tf.float64)
         weights = tf.cast(weights, tf.float64)
-        if self._kind == "ggn":
+        if kind == "ggn":
             log_prob, directions = curvature_roots(likelihood, y, outputs)
         else:
             log_prob, slopes = gradient(likelihood, y, outputs)
@@ -202,9 +140,25 @@ class _RowStep:
         total = tf.reduce_sum(weights * log_prob)
         return (total, squares, number), rows.derivatives(directions)
 
+    return step
 
-def _any_rows(tensor: tf.Tensor) -> tf.TensorSpec:
-    return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of rows compiled for any number of them."""
+    compiled: dict[str, Callable[..., Any]] = {}
+
+    def call(*rows: types.Structure) -> Any:
+        signature = tf.nest.map_structure(
+            lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), rows
+        )
+        key = repr(signature)
+        if key not in compiled:
+            compiled[key] = tf.function(
+                function, input_signature=signature, autograph=False
+            )
+        return compiled[key](*rows)
+
+    return call
 
 
 def _blocks(

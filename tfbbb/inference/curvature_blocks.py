@@ -7,19 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from tfbbb.bayes.posteriors import JointNormal
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.inference.scale_tril import set_scale_tril
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """The curvature C of some weight tensors, to which a normal prior's is added.
 
-    The precision matrix is `factor * C + diag(prior)`. `prior` has the precision of the
-    prior of each tensor of the block.
-
-    Attributes:
-        tensors: The numbers of the weight tensors.
+    The precision matrix is `factor * C + diag(prior)`; `prior` has a precision per
+    tensor.
     """
 
     tensors: tuple[int, ...]
@@ -55,11 +52,7 @@ class EigenBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalBlock(EigenBlock):
-    """A diagonal curvature of one tensor.
-
-    Attributes:
-        values: The diagonal, [n].
-    """
+    """A diagonal curvature of one tensor, [n]."""
 
     values: np.ndarray
 
@@ -77,12 +70,7 @@ class DiagonalBlock(EigenBlock):
 
 @dataclass(frozen=True, eq=False)
 class KroneckerBlock(EigenBlock):
-    """The curvature `A x B` of one tensor as a matrix: `C_ij,kl = A_ik B_jl`.
-
-    Attributes:
-        rows: A, [R, R].
-        columns: B, [C, C].
-    """
+    """The curvature `A x B` of one tensor as a matrix: `C_ij,kl = A_ik B_jl`."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -112,12 +100,7 @@ class KroneckerBlock(EigenBlock):
 
 @dataclass(frozen=True, eq=False)
 class DenseBlock(Block):
-    """A full curvature matrix of all tensors.
-
-    Attributes:
-        sizes: Number of weights of each tensor.
-        matrix: The curvature, [n, n].
-    """
+    """A full curvature matrix [n, n] of all tensors."""
 
     sizes: tuple[int, ...]
     matrix: np.ndarray
@@ -153,3 +136,25 @@ class DenseBlock(Block):
         self, weights: Sequence[VariationalWeight], prior: np.ndarray, factor: float
     ) -> None:
         set_scale_tril(weights, self.scale_tril(prior, factor))
+
+
+def set_scale_tril(
+    weights: Sequence[VariationalWeight], scale_tril: np.ndarray
+) -> None:
+    """Sets the covariance `L L^T` of the weights of some tensors together, L [D, D]."""
+    first = 0
+    for weight in weights:
+        variables = weight.variables
+        if isinstance(weight.posterior, JointNormal):
+            variables["factor"].assign(scale_tril[first : first + weight.size])
+            variables["first"].assign(float(first))
+            first += weight.size
+            continue
+        scales = np.diagonal(scale_tril)
+        variables["log_scale"].assign(np.log(scales))
+        if len(scales) > 1:
+            import tensorflow_probability as tfp
+
+            lower = np.tril((scale_tril / scales[:, np.newaxis])[1:, :-1])
+            correlations = tfp.math.fill_triangular_inverse(lower)
+            variables["correlations"].assign(correlations)

@@ -27,15 +27,8 @@ def curvature_sums(
 ) -> list[np.ndarray]:
     """Returns what a structure keeps of `sum_rows sum_q S_q S_q^T`, in float64.
 
-    NumPy multiplies, not TensorFlow: its products of a matrix with its own transpose
-    take half the operations.
-
-    Args:
-        layers: The layers whose weights have a curvature.
-        derivatives: S, Q vectors for each row.
-        weights: Number of rows that each row counts as, [rows]. S has its root.
-        structure: `"kron"` gives the sums behind A and B of each weight tensor,
-            `"diagonal"` one array for each, `"full"` one for all.
+    S has the root of the rows' weights. NumPy multiplies, not TensorFlow: its products
+    of a matrix with its own transpose take half the operations.
     """
     weighted = weights_of(layers)
     if structure == "kron":
@@ -84,14 +77,9 @@ def _of_outer_products(
 ) -> np.ndarray:
     """Returns the curvature of weights whose derivatives are outer products.
 
-    With inputs a and signals s of the weights k and l,
-
-        C_iu,jv = sum_rows a_ki a_lj sum_q s_kqu s_lqv,
-
-    so the sum over q is that of small matrices, before any product of the inputs.
-
-    Args:
-        factors: Inputs [rows, I] and signals [rows, Q, U] of each weight.
+    With inputs a [rows, I] and signals s [rows, Q, U] of the weights k and l, `C_iu,jv
+    = sum_rows a_ki a_lj sum_q s_kqu s_lqv`, so the sum over q is that of small
+    matrices, before any product of the inputs.
     """
     sizes = [inputs.shape[1] * signals.shape[2] for inputs, signals in factors]
     ends = np.cumsum(sizes)

@@ -1,7 +1,5 @@
-"""The base class of samplers that follow Hamiltonian dynamics."""
+"""Samplers that follow Hamiltonian dynamics: HMC and NUTS."""
 
-import functools
-import os
 import time
 from dataclasses import dataclass
 
@@ -16,7 +14,6 @@ from tfbbb.base.numbers import (
     positive_number,
 )
 from tfbbb.base.types import KernelResults, LogDensity, Tensor, TransitionKernel
-from tfbbb.inference.backup import Backup
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.posterior_sampler import PosteriorSampler
 from tfbbb.model.optimizers import Adam
@@ -118,10 +115,7 @@ class HamiltonianMethod(PosteriorSampler):
         self.seed = int32("seed", self.seed, least=0)
 
     def kernel(self, log_density: LogDensity) -> TransitionKernel:
-        """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D].
-
-        The step size is 0.1 at the start; it is adapted.
-        """
+        """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D]."""
         raise NotImplementedError
 
     def adapted(self, target: LogPosterior, scale: tf.Tensor) -> TransitionKernel:
@@ -135,17 +129,11 @@ class HamiltonianMethod(PosteriorSampler):
         )
 
     def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
-        """Returns the results of `adapted`, with the next transition's random length.
-
-        By default the kernel finds the length by itself.
-        """
+        """Returns results of `adapted` with a random length of the next transition."""
         return results
 
     def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
-        """Returns the figures [chains] of one transition by name.
-
-        `log_acceptance`, `gradients` and `diverged`.
-        """
+        """Returns `log_acceptance`, `gradients` and `diverged` [chains] of one move."""
         raise NotImplementedError
 
     def _members(self, draws: np.ndarray) -> np.ndarray:
@@ -153,16 +141,11 @@ class HamiltonianMethod(PosteriorSampler):
         return draws[chosen.round().astype(int)]
 
     def sample(
-        self,
-        target: LogPosterior,
-        verbose: int | str = 0,
-        backup_dir: str | os.PathLike[str] | None = None,
+        self, target: LogPosterior, verbose: int | str = 0
     ) -> tuple[np.ndarray, dict[str, float | None]]:
         progress = self._progress(self.num_warmup + self.num_draws, verbose, "draw")
         begin = time.perf_counter()
-        starts = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
-        backup = target.backup(backup_dir, repr(self), starts)
-        chains = _Chains(self, target, starts, progress, backup)
+        chains = _Chains(self, target, progress)
         chains.warm_up(self.num_warmup)
         warm, warm_processor = time.perf_counter(), time.process_time()
         draws, traces = chains.run(self.num_draws)
@@ -176,7 +159,6 @@ class HamiltonianMethod(PosteriorSampler):
             "sampling_seconds": end - warm,
             "sampling_processor_seconds": end_processor - warm_processor,
         }
-        backup.finish()
         return draws, figures
 
 
@@ -185,29 +167,19 @@ class _Chains:
 
     The kernel moves `z = state / scale`, whose directions all have about the same
     spread, so that one step size fits them all.
-
-    Args:
-        method: Gives the kernel.
-        target: The log density.
-        starts: The first states, [chains, D + L].
-        progress: Shows the transitions that are done.
-        backup: Keeps the blocks.
     """
 
     def __init__(
         self,
         method: HamiltonianMethod,
         target: LogPosterior,
-        starts: tf.Tensor,
         progress: keras.utils.Progbar,
-        backup: Backup,
     ):
-        self._method = method
         self._progress = progress
-        self._backup = backup
         self._seed = tf.constant([method.seed, 0])
         self._blocks = 0
         self._scale = tf.constant(target.prior_scale(), tf.float32)
+        starts = tf.constant(target.starts(method.num_chains, method.seed), tf.float32)
         self._states = starts
         if method.map_steps:
             self._states = _ascended(target, starts, method.map_steps)
@@ -282,23 +254,15 @@ class _Chains:
         self._freeze()
 
     def run(self, count: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Moves the chains `count` times.
-
-        Returns:
-            Their states, [count, chains, D + L], and what the method traces,
-            [count, chains] by name.
-        """
+        """Returns the next states, [count, chains, D + L], and their figures."""
         draws, traces = [], []
         for first in range(0, count, _BLOCK):
             size = min(_BLOCK, count - first)
             seed = fold(self._seed, self._blocks)
             self._blocks += 1
-            block = functools.partial(
-                self._block,
-                *(self._states, self._results, self._scale, tf.constant(size), seed),
+            self._states, self._results, kept, traced = self._block(
+                self._states, self._results, self._scale, tf.constant(size), seed
             )
-            like = self._states, self._results, self._states, dict.fromkeys(_TRACED)
-            self._states, self._results, kept, traced = self._backup.part(block, like)
             draws.append(kept.numpy()[:size])
             traces.append(
                 {name: value.numpy()[:size] for name, value in traced.items()}
@@ -363,3 +327,130 @@ def _ascended(target: LogPosterior, states: tf.Tensor, steps: int) -> tf.Tensor:
 
     climb.get_concrete_function()()
     return tf.convert_to_tensor(variable)
+
+
+@dataclass(eq=False, repr=False)
+class HMC(HamiltonianMethod):
+    """Samples the posterior by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011).
+
+    A trajectory has between 1 and `num_leapfrog_steps` steps, each of which costs one
+    gradient over all rows. The number is drawn anew for each trajectory: one of fixed
+    length may end where it began. `NUTS` finds the number by itself.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> hmc = tfbbb.inference.HMC(
+    ...     num_draws=20, num_warmup=20, members=8, jit_compile=False
+    ... )
+    >>> len(hmc.fit(model, x, 3.0 * x, verbose=0).members)
+    8
+
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
+
+    Args:
+        num_leapfrog_steps: Largest number of steps of a trajectory.
+
+    Raises:
+        ValueError: An argument is out of range, or there are fewer draws than members.
+    """
+
+    num_leapfrog_steps: int = 30
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer("num_leapfrog_steps", self.num_leapfrog_steps)
+
+    def kernel(self, log_density: LogDensity) -> TransitionKernel:
+        import tensorflow_probability as tfp
+
+        return tfp.mcmc.HamiltonianMonteCarlo(
+            log_density,
+            step_size=0.1,
+            num_leapfrog_steps=self.num_leapfrog_steps,
+        )
+
+    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
+        inner = with_random_length(results.inner_results, self.num_leapfrog_steps, seed)
+        return results._replace(inner_results=inner)
+
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
+        log_acceptance = results.log_accept_ratio
+        steps = results.accepted_results.num_leapfrog_steps
+        return {
+            "log_acceptance": log_acceptance,
+            "gradients": tf.fill(tf.shape(log_acceptance), steps),
+            "diverged": ~(log_acceptance > DIVERGED),
+        }
+
+
+def with_random_length(
+    results: KernelResults, most: int, seed: tf.Tensor
+) -> KernelResults:
+    """Returns results of `tfp.mcmc.HamiltonianMonteCarlo` with 1 to `most` steps."""
+    steps = tf.random.stateless_uniform([], seed, 1, most + 1, tf.int32)
+    accepted = results.accepted_results._replace(num_leapfrog_steps=steps)
+    return results._replace(accepted_results=accepted)
+
+
+@dataclass(eq=False, repr=False)
+class NUTS(HamiltonianMethod):
+    """Samples the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014).
+
+    Trajectories of Hamiltonian dynamics double in length until they turn back, and the
+    next draw is one of their points. The draws are from the exact posterior, once the
+    chains have converged: the reference for every other method. Suits networks of some
+    thousand weights and some thousand rows.
+
+    The prior of the likelihood's learned parameters, such as the noise before its
+    softplus, is `N(a_0, learned_scale^2)` around their values a_0 before any training.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> nuts = tfbbb.inference.NUTS(
+    ...     num_draws=20, num_warmup=20, members=8, jit_compile=False
+    ... )
+    >>> sampled = nuts.fit(model, x, 3.0 * x, verbose=0)
+    >>> len(sampled.members)
+    8
+    >>> sampled.predictive(x).mean.shape
+    (20, 1)
+
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
+
+    Args:
+        max_tree_depth: Largest number of doublings of a trajectory.
+
+    Raises:
+        ValueError: An argument is out of range, or there are fewer draws than members.
+    """
+
+    target_acceptance: float = 0.8
+    max_tree_depth: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer("max_tree_depth", self.max_tree_depth)
+
+    def kernel(self, log_density: LogDensity) -> TransitionKernel:
+        import tensorflow_probability as tfp
+
+        return tfp.mcmc.NoUTurnSampler(
+            log_density, step_size=0.1, max_tree_depth=self.max_tree_depth
+        )
+
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
+        return {
+            "log_acceptance": results.log_accept_ratio,
+            "gradients": results.leapfrogs_taken,
+            "diverged": results.has_divergence,
+        }

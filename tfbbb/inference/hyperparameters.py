@@ -16,14 +16,10 @@ _RANGE = (-16.0, 25.0)
 class Evidence:
     """Laplace's log evidence as a function of the priors' precisions and of the noise.
 
-        log p(y) = log p(y | w) + log p(w) + D/2 log 2 pi - 1/2 log |H|,
-        H = factor * C + prior,   factor = (noise of the model / noise)^2
-
-    The prior of each tensor is normal around 0, so its 2 pi cancel those of the volume.
-
-    Args:
-        curvature: Curvature and log likelihood at w.
-        means: The weights w, one flat tensor each.
+    `log p(y) = log p(y | w) + log p(w) + D/2 log 2 pi - 1/2 log |H|` with `H = factor *
+    C + prior` and `factor = (noise of the model / noise)^2`. The prior of each tensor
+    is normal around 0, so its 2 pi cancel those of the volume. `means` are the weights
+    w, one flat tensor each.
     """
 
     curvature: Curvature
@@ -47,12 +43,7 @@ class Evidence:
         )
 
     def log_evidence(self, prior: np.ndarray, factor: float) -> float:
-        """Returns the log evidence in nats.
-
-        Args:
-            prior: The precision of each tensor's prior, [tensors].
-            factor: Factor of the curvature.
-        """
+        """Returns the log evidence in nats, at precisions [tensors] of the priors."""
         determinant = sum(
             block.log_determinant(prior[list(block.tensors)], factor)
             for block in self.curvature.blocks
@@ -65,11 +56,8 @@ class Evidence:
     ) -> tuple[np.ndarray, float]:
         """Returns the precisions [tensors] and the factor with the largest evidence.
 
-        A gradient search (L-BFGS-B) over the logarithms of precisions and factor.
-
-        Args:
-            group_sizes: Numbers of successive tensors that have one precision.
-            tune_noise: Whether the factor is searched as well, instead of 1.
+        A gradient search (L-BFGS-B) over their logarithms; `group_sizes` counts the
+        successive tensors that share a precision.
         """
         number = len(group_sizes)
         groups = np.repeat(np.arange(number), group_sizes)

@@ -5,7 +5,7 @@ import tensorflow as tf
 from tfbbb.base.numbers import int32, positive_number
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.requirements import refuse_batch_normalization
+from tfbbb.inference.method import refuse_batch_normalization
 from tfbbb.model import optimizers
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior

@@ -25,10 +25,13 @@ from tfbbb.inference.batches import Batches
 from tfbbb.inference.curvature import Kind, curvature, learns_scale
 from tfbbb.inference.curvature_sums import Structure, weights_of
 from tfbbb.inference.hyperparameters import Evidence
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.inference.method import (
+    InferenceMethod,
+    as_bayesian_model,
+    batch_normalizations,
+)
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.normal_noise import noise_of, set_noise
-from tfbbb.inference.requirements import batch_normalizations
 from tfbbb.inference.row_derivatives import is_product
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import calls_per_pass

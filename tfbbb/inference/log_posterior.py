@@ -1,13 +1,10 @@
 """The log posterior density that samplers work on."""
 
-import os
-
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Structure
-from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.inference.backup import Backup
+from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model.bayesian_model import BayesianModel
@@ -18,27 +15,13 @@ class LogPosterior:
     """The log density of weights and learned noise given all rows, up to a constant.
 
     `log p(w, a | D) = sum_i c_i log p(y_i | f(x_i, w), a) + log p(w) + log p(a) + c`
-
     with the sample weights c_i. A *state* [D + L] is a weight vector w, followed by the
     L raw parameters a that the likelihood learns, such as the noise before its
     softplus. Their prior is `N(a; a_0, learned_scale^2)` around the values a_0 of a
-    likelihood that has seen no data. Every method takes K states at once.
-
-    The rows are held in memory. Priors with variables keep their current values.
-
-    Args:
-        model: A `BayesianModel` with one member, which stays as it is.
-        x: Inputs or a dataset, as `fit` takes them.
-        y: Targets in raw units.
-        sample_weight: The weight c_i of each row.
-        learned_scale: Standard deviation of the prior of a.
-
-    Attributes:
-        model: The model with point posteriors, its likelihood adapted to the targets.
-        network: The `NetworkFunction` of the model.
-        size: Number D + L of entries of a state.
-        num_rows: Number N of rows.
-        rows: Inputs, targets and weights of all rows, as tensors.
+    likelihood that has seen no data. Every method takes K states at once. The rows are
+    held in memory. Priors with variables keep their current values. The given model, of
+    one member, stays as it is; `model` is a copy with point posteriors, and its
+    likelihood is adapted to the targets.
     """
 
     def __init__(
@@ -98,8 +81,7 @@ class LogPosterior:
     def prior_scale(self) -> np.ndarray:
         """Returns the scale of the prior of each entry, [D + L].
 
-        The slope of a normal log density of scale s changes by `-2 / s^2` from -1 to 1;
-        the slope of any other log density is taken for one.
+        The slope of a normal log density of scale s changes by `-2 / s^2` from -1 to 1.
         """
         ends = tf.constant([[-1.0], [1.0]]) * tf.ones([1, self.size])
         with tf.GradientTape() as tape:
@@ -111,9 +93,8 @@ class LogPosterior:
     def starts(self, count: int, seed: int) -> np.ndarray:
         """Returns `count` states: the model's weights, then draws of new networks.
 
-        A new network has independent normals around 0 as its weights, of the scale of
-        the prior or `1 / sqrt(fan_in)`, whichever is smaller. The learned parameters
-        are those of a likelihood that has seen no data.
+        Those are independent normals of the scale of the prior or `1 / sqrt(fan_in)`,
+        whichever is smaller.
         """
         vectors = np.random.default_rng(seed).normal(size=(count, self.network.size))
         fan_in = [np.full(w.size, w.fan_in, float) for w in self.network.weights]
@@ -123,21 +104,8 @@ class LogPosterior:
         learned = np.tile(self._learned_start, (count, 1))
         return np.concatenate([vectors, learned], axis=1)
 
-    def backup(
-        self, directory: str | os.PathLike[str] | None, method: str, starts: tf.Tensor
-    ) -> Backup:
-        """Returns the backup of a run of a method from these states [K, D + L]."""
-        if directory is None:
-            return Backup(None, (), ())
-        log_density = self(starts)
-        return Backup(directory, [method, starts, *self.rows], log_density)
-
     def as_model(self, states: ArrayLike) -> BayesianModel:
-        """Returns a model of K members whose weights and noise are those of the states.
-
-        Args:
-            states: [K, D + L].
-        """
+        """Returns a model whose members have weights and noise of states [K, D + L]."""
         states = np.asarray(states, np.float32)
         single = len(states) == 1
         members = with_posterior(self.model, "point", members=len(states))

@@ -24,18 +24,7 @@ class NetworkFunction:
     A *weight vector* [..., D] holds the values of all weights, tensor by tensor in the
     order of `weights`. Every method takes the values of K weight vectors at once, as
     the list of tensors [K, *shape] that `split` returns, and is differentiable in them
-    and traceable by `tf.function`. No posterior is used.
-
-    Args:
-        model: The model; its layers are called as in predictions (dropout is off).
-
-    Attributes:
-        model: The model.
-        weights: The weight tensors, in the order of the layers.
-        size: Number D of weights.
-
-    Raises:
-        ValueError: The model has no weights with a posterior.
+    and traceable by `tf.function`. No posterior is used, and dropout is off.
     """
 
     def __init__(self, model: BayesianModel):
@@ -75,15 +64,7 @@ class NetworkFunction:
         return self.join([weight.mean for weight in self.weights]).numpy()
 
     def outputs(self, values: Sequence[Tensor], x: types.Structure) -> tf.Tensor:
-        """Returns the outputs f(x, w) of each row for each weight vector.
-
-        Args:
-            values: Tensors [K, *shape], as `split` returns them.
-            x: Inputs of the rows, in the structure of the model's inputs.
-
-        Returns:
-            [K, rows, ..., P].
-        """
+        """Returns f(x, w) of rows for tensors of `split`, [K, rows, ..., P]."""
         given = dict(zip(map(id, self.weights), values, strict=True))
         draws: dict[str, dict[str, Tensor]] = {
             info.key: {
@@ -108,16 +89,9 @@ class NetworkFunction:
     ) -> tf.Tensor:
         """Returns log p(y_i | f(x_i, w)) of each row for each weight vector, [K, rows].
 
-        Masked steps do not count.
-
-        Args:
-            values: Tensors [K, *shape].
-            x: Inputs of the rows.
-            y: Targets in raw units.
-            learned: Values of the likelihood's learned parameters for each weight
-                vector, [K, size] or [1, size] each, in the order of its
-                `learned_variables`. By default those of the model: with K members the
-                k-th for the k-th weight vector.
+        Masked steps do not count. `learned` are the likelihood's parameters, [K, size]
+        or [1, size] each; by default those of the model, the k-th member's for the k-th
+        vector.
         """
         outputs = self.outputs(values, x)
         likelihood = self.model.likelihood

@@ -10,12 +10,9 @@ from tfbbb.bayes.likelihoods import Likelihood
 def curvature_roots(
     likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns log p and roots of the second derivatives of -log p in the outputs.
+    """Returns log p [rows], and R with `sum_q R_q R_q^T = -d^2 log p / df^2`.
 
-    Negative eigenvalues count as 0.
-
-    Returns:
-        log p [rows]; R with `sum_q R_q R_q^T = -d^2 log p / df^2`, [rows, Q, ..., P].
+    R is [rows, Q, ..., P]. Negative eigenvalues count as 0.
     """
     known = _known_roots(likelihood, outputs)
     if known is not None:

@@ -1,7 +1,5 @@
 """The base class of methods whose members are draws from the posterior."""
 
-import os
-
 import keras
 import numpy as np
 
@@ -9,8 +7,9 @@ from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.chain_diagnostics import compared_chains
 from tfbbb.inference.log_posterior import LogPosterior
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
-from tfbbb.inference.requirements import (
+from tfbbb.inference.method import (
+    InferenceMethod,
+    as_bayesian_model,
     refuse_batch_normalization,
     refuse_dropout,
     require_priors,
@@ -35,7 +34,6 @@ class PosteriorSampler(InferenceMethod):
         likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         """Returns the model with draws from its posterior as members."""
         model = as_bayesian_model(model, likelihood)
@@ -43,7 +41,7 @@ class PosteriorSampler(InferenceMethod):
         refuse_batch_normalization(self, model)
         require_priors(self, model)
         target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
-        draws, figures = self.sample(target, verbose, backup_dir)
+        draws, figures = self.sample(target, verbose)
         # Chain by chain, so that each chain gives as many members as any other.
         by_chain = np.swapaxes(draws, 0, 1).reshape(-1, target.size)
         result = target.as_model(self._members(by_chain))
@@ -53,16 +51,9 @@ class PosteriorSampler(InferenceMethod):
         return result
 
     def sample(
-        self,
-        target: LogPosterior,
-        verbose: int | str = 0,
-        backup_dir: str | os.PathLike[str] | None = None,
+        self, target: LogPosterior, verbose: int | str = 0
     ) -> tuple[np.ndarray, dict[str, float | None]]:
-        """Draws states from a log posterior; the arguments are those of `fit`.
-
-        Returns:
-            The draws, [draws, chains, D + L], and figures of the run by name.
-        """
+        """Returns draws, [draws, chains, D + L], and figures of the run by name."""
         raise NotImplementedError
 
     def _members(self, draws: np.ndarray) -> np.ndarray:

@@ -30,10 +30,8 @@ from tfbbb.prediction.structure import Structure
 class Products(NamedTuple):
     """One call of a layer whose outputs are `inputs @ kernel + bias` at T places.
 
-    Attributes:
-        inputs: [rows, T, I].
-        signals: Derivatives of each of Q numbers with respect to the layer's outputs
-            before its activation, [rows, Q, T, U].
+    Inputs are [rows, T, I]; signals, [rows, Q, T, U], are the derivatives of each of Q
+    numbers by the outputs before the activation.
     """
 
     inputs: ArrayLike
@@ -43,12 +41,9 @@ class Products(NamedTuple):
 class RowDerivatives(NamedTuple):
     """The derivatives of Q numbers per row, in the dtype of the network.
 
-    A compiled function can return them.
-
-    Attributes:
-        products: The calls of each layer that is a product with its kernel, by `id` of
-            the layer.
-        jacobians: [rows, Q, size] of all other weights, by their `id`.
+    `products` are the calls of each layer that is a product with its kernel, by `id` of
+    the layer, and `jacobians`, [rows, Q, size], are of all other weights, by their
+    `id`. A compiled function can return them.
     """
 
     products: dict[int, list[Products]]
@@ -78,12 +73,6 @@ class RowPass:
     output of all rows together: the derivative of a row by the kernel is the outer
     product of its inputs and its signal. For all other layers each row gets weights of
     its own, equal in value.
-
-    Args:
-        network: The network.
-        values: The weights, [*shape] each, in the order of `network.weights`.
-        layers: The layers to differentiate by.
-        x: Inputs of the rows.
     """
 
     def __init__(
@@ -100,11 +89,7 @@ class RowPass:
             self.outputs: tf.Tensor = self._engine.row_outputs(x)
 
     def derivatives(self, directions: Tensor) -> RowDerivatives:
-        """Returns the derivatives of Q weighted sums of each row's outputs.
-
-        Args:
-            directions: The weights of the sums, [rows, Q, *outputs of a row].
-        """
+        """Returns the derivatives of sums of outputs by weights [rows, Q, *outputs]."""
         directions = tf.cast(directions, self.outputs.dtype)
         products = self._engine.products
         calls = [(key, *call) for key, each in products.items() for call in each]
@@ -218,10 +203,7 @@ class _RowPass(NetworkPass):
 
 
 def product_inputs(layer: keras.Layer, inputs: Tensor) -> tf.Tensor | None:
-    """Returns the inputs [rows, T, I] that a layer's kernel multiplies at T places.
-
-    Returns None if the layer is not such a product.
-    """
+    """Returns the inputs [rows, T, I] of a product at T places, or None."""
     if not is_product(layer):
         return None
     if type(layer) is DenseVariational:

@@ -1,8 +1,6 @@
-"""The base class of samplers that step along gradients of minibatches."""
+"""Samplers that step along gradients of minibatches: SGLD and SGHMC."""
 
-import functools
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -93,10 +91,7 @@ class StochasticGradientMCMC(PosteriorSampler):
         raise NotImplementedError
 
     def sample(
-        self,
-        target: LogPosterior,
-        verbose: int | str = 0,
-        backup_dir: str | os.PathLike[str] | None = None,
+        self, target: LogPosterior, verbose: int | str = 0
     ) -> tuple[np.ndarray, dict[str, float | None]]:
         steps = self.steps_per_cycle
         first = math.floor(self.exploration * steps)
@@ -104,16 +99,14 @@ class StochasticGradientMCMC(PosteriorSampler):
         progress = self._progress(self.num_cycles * steps, verbose, "step")
         advance = self._advance(target)
         states = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
-        backup = target.backup(backup_dir, repr(self), states)
         draws = []
         for cycle in range(self.num_cycles):
             velocity = tf.zeros_like(states)
             seed = fold(tf.constant([self.seed, 0]), cycle)
             begin = 0
             for end in map(int, [first, *ends[1:]] if first else ends[1:]):
-                part = states, velocity, tf.constant(begin), tf.constant(end), seed
-                states, velocity = backup.part(
-                    functools.partial(advance, *part), like=(states, velocity)
+                states, velocity = advance(
+                    states, velocity, tf.constant(begin), tf.constant(end), seed
                 )
                 if end > first:
                     draws.append(states.numpy())
@@ -125,7 +118,6 @@ class StochasticGradientMCMC(PosteriorSampler):
                     "smaller learning rate, or start at a trained model. "
                     f"Received: learning_rate={self.learning_rate}"
                 )
-        backup.finish()
         return np.stack(draws), {}
 
     def _advance(
@@ -178,3 +170,88 @@ class StochasticGradientMCMC(PosteriorSampler):
             return states, velocity
 
         return advance
+
+
+class SGLD(StochasticGradientMCMC):
+    """Stochastic gradient Langevin dynamics (Welling and Teh 2011), with cycles.
+
+        w <- w + epsilon grad log p(w | D) + sqrt(2 epsilon) xi,   xi ~ N(0, I)
+
+    with the gradient of a minibatch, scaled to all N rows. The step size follows
+    cyclical cosines (Zhang et al. 2020).
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> sgld = tfbbb.inference.SGLD(num_chains=2, num_cycles=2, steps_per_cycle=50)
+    >>> len(sgld.fit(model, x, 3.0 * x, verbose=0).members)
+    20
+    """
+
+    def step(
+        self,
+        states: tf.Tensor,
+        velocity: tf.Tensor,
+        gradient: tf.Tensor,
+        epsilon: tf.Tensor,
+        noise: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return states + epsilon * gradient + tf.sqrt(2.0 * epsilon) * noise, velocity
+
+
+@dataclass(eq=False, repr=False)
+class SGHMC(StochasticGradientMCMC):
+    """Stochastic gradient Hamiltonian Monte Carlo (Chen et al. 2014), with cycles.
+
+        v <- (1 - friction) v + epsilon grad log p(w | D)
+             + sqrt(2 friction epsilon) xi,   xi ~ N(0, I)
+        w <- w + v
+
+    with the gradient of a minibatch, scaled to all N rows: gradient descent with the
+    momentum `1 - friction`, and noise. The step size follows cyclical cosines (Zhang et
+    al. 2020).
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> sghmc = tfbbb.inference.SGHMC(num_chains=2, num_cycles=2, steps_per_cycle=50)
+    >>> len(sghmc.fit(model, x, 3.0 * x, verbose=0).members)
+    20
+
+    Args:
+        friction: Share of the velocity that a step takes away, at most 1.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    learning_rate: float = 0.001
+    friction: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.friction = positive_number("friction", self.friction)
+        if self.friction > 1.0:
+            raise ValueError(
+                f"`friction` must be at most 1. Received: friction={self.friction!r}"
+            )
+
+    def step(
+        self,
+        states: tf.Tensor,
+        velocity: tf.Tensor,
+        gradient: tf.Tensor,
+        epsilon: tf.Tensor,
+        noise: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        velocity = (1.0 - self.friction) * velocity + epsilon * gradient
+        velocity += tf.sqrt(2.0 * self.friction * epsilon) * noise
+        return states + velocity, velocity

@@ -11,12 +11,12 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.posteriors import LowRankNormal
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import as_bayesian_model
-from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.inference.requirements import (
+from tfbbb.inference.method import (
+    as_bayesian_model,
     refuse_batch_normalization,
     require_some_priors,
 )
+from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 
@@ -76,7 +76,7 @@ class SWAG(GradientTraining):
             )
         self.momentum = momentum and positive_number("momentum", momentum)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Structure,
@@ -86,10 +86,7 @@ class SWAG(GradientTraining):
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
     ) -> BayesianModel:
-        """Returns the model with the normal; see the base class for the arguments.
-
-        There is no `backup_dir`: a training that continues lacks the iterates before.
-        """
+        """Returns the model with the normal; see the base class for the arguments."""
         model = as_bayesian_model(model, likelihood)
         refuse_batch_normalization(self, model)
         require_some_priors(

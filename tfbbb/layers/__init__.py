@@ -18,7 +18,6 @@ from tfbbb.layers.embedding_variational import EmbeddingVariational
 from tfbbb.layers.gru_variational import GRUVariational
 from tfbbb.layers.lstm_variational import LSTMVariational
 from tfbbb.layers.multi_head_attention_variational import MultiHeadAttentionVariational
-from tfbbb.layers.random_features import RandomFeatures
 from tfbbb.layers.separable_conv2d_variational import SeparableConv2DVariational
 from tfbbb.layers.simple_rnn_variational import SimpleRNNVariational
 from tfbbb.layers.variational import VariationalLayer
@@ -37,7 +36,6 @@ __all__ = [
     "GRUVariational",
     "LSTMVariational",
     "MultiHeadAttentionVariational",
-    "RandomFeatures",
     "SeparableConv2DVariational",
     "SimpleRNNVariational",
     "VariationalLayer",

@@ -66,15 +66,10 @@ class ConvVariational(Convolution):
         return {"kernel": beside, "bias": tf.reshape(draws["bias"], [-1])}
 
     def convolve_beside(self, inputs: Tensor, draws: dict[str, Tensor]) -> tf.Tensor:
-        """Returns pre-activations of many draws by a convolution of grouped channels.
+        """Returns pre-activations [n, ..., draws * filters] by a grouped convolution.
 
-        Args:
-            inputs: [n, ..., draws * channels], or [n, ..., channels] where all draws
-                have the same inputs.
-            draws: The result of `arranged`.
-
-        Returns:
-            [n, ..., draws * filters].
+        Inputs are [n, ..., draws * channels], or [n, ..., channels] where all draws
+        share them.
         """
         kernel = draws["kernel"]
         is_shared = inputs.shape[-1] == self.groups * kernel.shape[-2]

@@ -109,14 +109,9 @@ class Convolution(LinearVariationalLayer):
 def channels_apart(
     outputs: Tensor, groups: Any, *, outer: int, channels: int, channel_axis: int
 ) -> Tensor:
-    """Returns outputs [n, ...] with channels of several groups as [groups, n, ...].
+    """Returns outputs [n, ...] of channels of groups as [groups, n, ..., channels].
 
-    Args:
-        outputs: Its channels are in the order [outer, groups, channels / outer].
-        groups: Number of groups.
-        outer: Number of parts of the channels that hold all groups each.
-        channels: Number of channels of one group.
-        channel_axis: Axis of the channels.
+    The channels are in the order [outer, groups, channels / outer].
     """
     rank = len(outputs.shape)
     axis = channel_axis % rank

@@ -37,15 +37,10 @@ class LinearVariationalLayer(VariationalLayer):
         self.add_kl_weight()
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
-        """Returns the part of the outputs that is linear in `kernel`.
+        """Returns the part of the outputs that is linear in `kernel`, [n, ...].
 
-        Args:
-            inputs: [n, ...]; with a kernel for each of several groups [groups, n,
-                ...] or, where all groups have the same inputs, [1, n, ...].
-            kernel: A kernel, or [groups, *kernel_shape].
-
-        Returns:
-            [n, ...], or [groups, n, ...].
+        With kernels of several groups, [groups, *kernel_shape], inputs are [groups, n,
+        ...], or [1, n, ...] where all groups share them, and outputs [groups, n, ...].
         """
         raise NotImplementedError
 
@@ -54,12 +49,7 @@ class LinearVariationalLayer(VariationalLayer):
         return self.linear(ops.square(inputs), kernel)
 
     def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
-        """Returns a bias in a shape that broadcasts against outputs of `linear`.
-
-        Args:
-            bias: A bias, or [groups, *bias_shape].
-            output_rank: Rank of the outputs: [n, ...], or [groups, n, ...].
-        """
+        """Returns a bias, or one per group, that broadcasts against `linear`."""
         if len(bias.shape) == len(self.bias.shape):
             return bias
         # A group has one bias for all of its rows and positions.

@@ -13,12 +13,8 @@ from tfbbb.base.types import Config, DType, Initializer, Shape
 class MemberInitializer(keras.initializers.Initializer):
     """Gives each of `members` posteriors its own initial values.
 
-    A random initializer with a seed gets another seed for each member. The first member
-    keeps the seed, so it starts as a single posterior would.
-
-    Args:
-        initializer: Keras initializer of one member's variable.
-        members: Number of members.
+    A random initializer with a seed gets another seed for each member but the first,
+    which starts as a single posterior would.
     """
 
     def __init__(self, initializer: Initializer, members: int):

@@ -108,11 +108,7 @@ class RecurrentVariationalLayer(VariationalLayer):
         return {"joined": self.joined_kernel(draws)}
 
     def joined_kernel(self, draws: dict[str, Tensor]) -> Tensor:
-        """Returns the kernel whose product with `[inputs, 1, state]` is the sum.
-
-        Args:
-            draws: Draws of the weights by name, [samples, *shape].
-        """
+        """Returns the kernels whose product with `[inputs, 1, state]` is the sum."""
         parts = [draws["kernel"], draws["recurrent_kernel"]]
         if self.bias is not None:
             parts.insert(1, draws["bias"][:, tf.newaxis])
@@ -124,16 +120,11 @@ class RecurrentVariationalLayer(VariationalLayer):
         states: list[Tensor],
         *recurrent: Callable[[Tensor], Tensor],
     ) -> tuple[Tensor, list[Tensor]]:
-        """Returns the output of a time step and the states after it.
+        """Returns the output of a time step and the states after it, [n, units] each.
 
-        A layer that needs no more than the sum of both products defines `step_from_sum`
-        in place of this.
-
-        Args:
-            inputs: `inputs @ kernel + bias`, [n, num_gates * units].
-            states: The previous states, each [n, units].
-            *recurrent: `state @ recurrent_kernel` as a function of the state, for each
-                of the `recurrent_parts` of the kernel.
+        `inputs` are `inputs @ kernel + bias`, [n, num_gates * units], and `recurrent`
+        the products of a state with each of the `recurrent_parts` of the kernel. A
+        layer that needs only the sum of both defines `step_from_sum` in place of this.
         """
         (product,) = recurrent
         return self.step_from_sum(inputs + product(states[0]), states)
@@ -141,13 +132,7 @@ class RecurrentVariationalLayer(VariationalLayer):
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Returns the output of a time step and the states after it.
-
-        Args:
-            pre_activations: `inputs @ kernel + state @ recurrent_kernel + bias`,
-                [..., num_gates * units].
-            states: The previous states, each [..., units].
-        """
+        """Returns output and states after a step, from the sum of both products."""
         raise NotImplementedError
 
     def call(
@@ -199,10 +184,6 @@ class RecurrentVariationalLayer(VariationalLayer):
         """Returns what goes into the loop, and a step that computes one product.
 
         The step takes inputs and states by sample, [samples, rows, ...].
-
-        Args:
-            sequences: [samples * rows, timesteps, input_dim].
-            values: The result of `joined_kernel`.
         """
         if self.bias is not None:
             # A bias is the row of a kernel whose input is the constant 1.

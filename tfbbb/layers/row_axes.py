@@ -61,15 +61,12 @@ Draws = Callable[[keras.Operation], bool]
 class RowAxes:
     """What the first axes of the tensors of a network are.
 
-    Attributes:
-        unfoldable: Name of the first operation to which draws cannot be given beside
-            each other in the first axis; empty if there is none.
-        mixes_rows: Whether an output of a row depends on the rows beside it, or may.
-        without_rows: The calls whose outputs are the same for all rows.
-        drawing: Ids of the operations that draw random numbers in a prediction.
-        one_place: Ids of the variational layers whose first axis is the network's rows
-            in every call; None for all layers.
-        no_output: The shape of an output without an axis of rows, if there is one.
+    `unfoldable` names the first operation to which draws cannot be given beside each
+    other in the first axis. `without_rows` are the calls whose outputs are the same for
+    all rows, `drawing` the ids of operations that draw random numbers in a prediction,
+    and `one_place` those of the variational layers whose first axis is the network's
+    rows in every call (None for all). `no_output` is the shape of an output without
+    rows.
     """
 
     unfoldable: str = ""
@@ -194,13 +191,8 @@ def _probe(model: keras.Layer, inputs: types.Structure, draws: Draws | None) -> 
 class _Call(NamedTuple):
     """A call of an operation in a probe, or inputs that a nested graph has converted.
 
-    Attributes:
-        operation: The operation; None for the conversion.
-        key: Its key.
-        inputs: Its tensors.
-        outputs: The tensors that it returned.
-        nodes: Names of the nodes of the TensorFlow graph that it added.
-        is_walked: Whether its own operations are calls of the probe.
+    `operation` is None for the conversion; `nodes` are names of the nodes that it
+    added.
     """
 
     operation: keras.Operation | None
@@ -215,10 +207,6 @@ class _Probe:
     """Runs a network on some rows and on a part of them, with one draw of the weights.
 
     It draws the outputs of layers, as `tfbbb.base.call_context.LayerDraws`.
-
-    Args:
-        model: The model.
-        draws: Whether an operation draws by itself.
     """
 
     def __init__(self, model: keras.Layer, draws: Draws):

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -42,17 +42,14 @@ from tfbbb.bayes import kl_schedules, likelihoods
 from tfbbb.bayes.estimators.score_function import score_function_term, scores_of
 from tfbbb.bayes.kl_schedules import KLSchedule
 from tfbbb.bayes.kl_schedules.schedule_callback import ScheduleCallback
-from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.model.closed_form import closed_form_layer
-from tfbbb.model.finite_inputs import FiniteInputs
-from tfbbb.model.first_callbacks import first_callbacks
-from tfbbb.model.first_rows import FirstRows, warn_of_other_units
 from tfbbb.model.inference_result import InferenceResult
+from tfbbb.model.input_rows import InputRows
 from tfbbb.model.members import Members, check_shared_layers
 from tfbbb.model.optimizers import Adam
 from tfbbb.model.place_weights import repeated, split_weights
@@ -69,6 +66,9 @@ from tfbbb.prediction.recalibration import Recalibration
 from tfbbb.prediction.structure import num_members
 from tfbbb.scores.metrics.compiled import Comparison, update_compiled_metrics
 from tfbbb.scores.metrics.step_prediction import StepPrediction
+
+# A trained network has at most 1: the mean of all targets has 1.
+_MOST_ERROR = 2.0
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -348,8 +348,8 @@ class BayesianModel(PredictiveModel):
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
         class_weight = arguments.pop("class_weight", None)
-        first_rows = FirstRows(self) if self._starts_noise else None
-        rows = self._read_rows(arguments, dataset_size, first_rows)
+        starts_noise = self._starts_noise
+        rows, inputs = self._read_rows(arguments, dataset_size)
         validation = arguments.get("validation_data")
         if isinstance(validation, list | tuple) and len(validation) > 1:
             self._check_arrays(*validation)
@@ -361,15 +361,12 @@ class BayesianModel(PredictiveModel):
             )
         if class_weight is not None:
             rows = self._weigh_classes(class_weight, rows, arguments)
-        return self._fit(rows, bound, first_rows)
+        return self._fit(rows, bound, inputs if starts_noise else None)
 
     def _read_rows(
-        self,
-        arguments: Options,
-        dataset_size: float | None,
-        first_rows: FirstRows | None,
-    ) -> TrainingRows:
-        """Reads the data in the arguments of `fit`, and checks the inputs."""
+        self, arguments: Options, dataset_size: float | None
+    ) -> tuple[TrainingRows, InputRows]:
+        """Reads the data in the arguments of `fit` once, and checks the inputs."""
         x, steps_per_epoch = arguments["x"], arguments.get("steps_per_epoch")
         needs_size = any(
             layer.kl_weight_is_automatic for layer in self.variational_layers
@@ -377,31 +374,25 @@ class BayesianModel(PredictiveModel):
         is_first = self.num_rows is None and needs_size and dataset_size is None
         if inspect.isgenerator(x) and needs_size and dataset_size is None:
             arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
-        finite = FiniteInputs(self, self._num_members)
-
-        def observe(inputs: ArrayLike) -> None:
-            finite.add(inputs)
-            if first_rows is not None:
-                first_rows.add(inputs)
-
+        split = arguments.get("validation_split") or 0.0
+        if arguments.get("validation_data") is not None:
+            split = 0.0  # As in Keras.
+        inputs = InputRows(self, self._num_members, keeps_first=self._starts_noise)
         rows = training_rows(
             x,
             arguments["y"],
             dataset_size=dataset_size,
             steps_per_epoch=steps_per_epoch,
             sample_weight=arguments.get("sample_weight"),
-            # Keras ignores `validation_split` if validation data are given.
-            validation_split=arguments.get("validation_split") or 0.0
-            if arguments.get("validation_data") is None
-            else 0.0,
+            validation_split=split,
             num_places=self._num_places,
             needs_size=needs_size,
             needs_targets=is_first or not self.likelihood.adapted,
             mask=self._output_mask.of_arrays,
-            observe=observe,
+            observe=inputs.add,
         )
-        finite.check()
-        return rows
+        inputs.check()
+        return rows, inputs
 
     def fit_rows(self, rows: TrainingRows, *args: Any, **kwargs: Any) -> Any:
         """Trains as `fit` on rows that are known: reads no data before it trains.
@@ -417,12 +408,12 @@ class BayesianModel(PredictiveModel):
         self,
         rows: TrainingRows,
         bound: inspect.BoundArguments,
-        first_rows: FirstRows | None = None,
+        first_rows: InputRows | None = None,
     ) -> keras.callbacks.History:
         """Calls Keras' `fit` with bound arguments, prepared for these rows."""
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
-        with self.training_on(rows), first_callbacks(self, bound.arguments, first):
+        with self.training_on(rows), _first_callbacks(self, bound.arguments, first):
             if first_rows is not None:
                 self._start_at_residuals(first_rows, rows)
             if self.compiled and not self.optimizer.built:
@@ -449,17 +440,14 @@ class BayesianModel(PredictiveModel):
             and self.conversion is not None
         )
 
-    def _start_at_residuals(self, first_rows: FirstRows, rows: TrainingRows) -> None:
-        """Starts a learned noise at the residuals of the network on the first rows.
-
-        Warns of a converted network that predicts in other units than the likelihood.
-        """
+    def _start_at_residuals(self, first: InputRows, rows: TrainingRows) -> None:
+        """Starts a learned noise at the residuals of the network on the first rows."""
         if rows.targets is None:
             return
-        targets = rows.targets[: first_rows.number]
-        inputs = first_rows.inputs(len(targets))
+        inputs = first.first(len(rows.targets))
         if inputs is None:
             return
+        targets = rows.targets[: len(tree.flatten(inputs)[0])]
         # The seeds of the layers stay as they are.
         with keras.StatelessScope():
             outputs = self(inputs, training=False)
@@ -474,7 +462,7 @@ class BayesianModel(PredictiveModel):
             counted = counted.reshape(*counted.shape, *trailing)
             residuals = np.where(counted, residuals, np.nan)
         if self._starts_at_a_network:
-            warn_of_other_units(self.likelihood, targets, residuals)
+            _warn_of_other_units(self.likelihood, targets, residuals)
         if self.likelihood.starts_at_residuals:
             by_member = np.moveaxis(residuals, 1, 0)
             shape = (self._num_members, -1, residuals.shape[-1])
@@ -568,15 +556,14 @@ class BayesianModel(PredictiveModel):
         known = not math.isnan(rows.size)
         self._num_rows.assign(rows.size if known else 0.0)
         if known:
-            self.training_temperature(rows.size).assign(1.0)
+            self.assign_temperature(1.0)
 
-    def training_temperature(self, num_rows: float) -> TrainingTemperature:
-        """Returns what sets the temperature of the layers while the model trains.
-
-        Args:
-            num_rows: Number N of training rows, or the sum of their weights.
-        """
-        return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
+    def assign_temperature(self, temperature: float) -> None:
+        """Sets `kl_weight = T/N` in the layers without a `kl_weight` of their own."""
+        num_rows = float(self._num_rows.numpy())
+        for layer in self.variational_layers:
+            if layer.kl_weight_is_automatic:
+                layer.kl_weight.assign(temperature / num_rows)
 
     def _warn_about_other_units(self) -> None:
         priors = [weight.prior for weight in self.variational_weights]
@@ -607,9 +594,9 @@ class BayesianModel(PredictiveModel):
         self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None
     ) -> None:
         """Raises ValueError for arrays that make no finite loss."""
-        finite = FiniteInputs(self, self._num_members)
-        finite.add(x)
-        finite.check()
+        inputs = InputRows(self, self._num_members)
+        inputs.add(x)
+        inputs.check()
         places = np.shape(y)[: 1 + self._num_places]
         weights = target_weights(
             checked_weights(sample_weight, places),
@@ -888,13 +875,7 @@ def _num_samples(layers: list[VariationalLayer]) -> int:
 
 
 def _metric_weights(sample_weight: ArrayLike, rank: int) -> tf.Tensor | None:
-    """Returns weights of a step as [rows] or [rows, places...], of `rank` axes.
-
-    Args:
-        sample_weight: These, with or without a last axis of 1, or [rows, members] for
-            rows of one place, or None.
-        rank: Number of axes of rows and places.
-    """
+    """Returns weights of a step as [rows] or [rows, places...], of `rank` axes."""
     if sample_weight is None:
         return None
     weights = tf.convert_to_tensor(sample_weight)
@@ -910,3 +891,49 @@ def _over_replicas(value: Tensor) -> tuple[Tensor, int]:
     if context is None or context.num_replicas_in_sync == 1:
         return value, 1
     return context.all_reduce("SUM", value), context.num_replicas_in_sync
+
+
+def _warn_of_other_units(
+    likelihood: Likelihood, targets: np.ndarray, residuals: np.ndarray
+) -> None:
+    """Warns if a converted network is far worse than the mean of its targets.
+
+    Residuals are [rows, members, ..., k]; NaN for what does not count.
+    """
+    spread = float(np.std(targets))
+    error = float(np.sqrt(np.nanmean(np.square(residuals[:, 0]))))
+    if error > _MOST_ERROR * spread > 0.0:
+        warnings.warn(
+            "The converted network predicts its first rows worse than their mean does: "
+            f"the root mean square error is {error:.3g}, the standard deviation of the "
+            f"targets {spread:.3g}. {type(likelihood).__name__} takes its outputs as "
+            f"the {likelihood.location_name} in the units of the targets. Convert a "
+            "network that gives that, train the twin from the start, or choose another "
+            "likelihood.",
+            stacklevel=6,
+        )
+
+
+@contextlib.contextmanager
+def _first_callbacks(
+    model: keras.Model,
+    arguments: Options,
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> Iterator[None]:
+    """Runs callbacks before the others in one `fit`."""
+    given = arguments.get("callbacks")
+    if not isinstance(given, keras.callbacks.CallbackList):
+        others = tree.flatten(given) if given is not None else []
+        arguments["callbacks"] = [*callbacks, *others]
+        yield
+        return
+    # Keras sets model and parameters only of the callbacks that it adds itself.
+    for callback in callbacks:
+        callback.set_model(model)
+        callback.set_params(given.params)
+    given.callbacks[:0] = callbacks
+    try:
+        yield
+    finally:
+        for callback in callbacks:
+            given.callbacks.remove(callback)

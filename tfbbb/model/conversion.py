@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -14,7 +14,6 @@ from tfbbb.base.private_apis import (
     graph_of,
     output_structure,
     producer,
-    sources,
 )
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.types import (
@@ -30,8 +29,9 @@ from tfbbb.bayes.likelihoods.regression import Regression
 from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import (
-    gives_positive_numbers,
-    without_probabilities,
+    PROBABILITIES,
+    activation_name,
+    without_activation,
 )
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
@@ -57,14 +57,14 @@ from tfbbb.prediction.posterior_predictive import likelihoods_in_order
 
 # The likelihood whose negative logarithm is a loss of Keras, up to a constant.
 _LIKELIHOOD_OF_LOSS = {
-    "mse": "normal",
     "mean_squared_error": "normal",
-    "mae": "laplace",
     "mean_absolute_error": "laplace",
     "binary_crossentropy": "bernoulli",
     "categorical_crossentropy": "categorical",
     "sparse_categorical_crossentropy": "categorical",
 }
+# Activations of positive numbers that are no exponential.
+_POSITIVE = {"relu", "relu6", "sigmoid", "softmax", "softplus"}
 Likelihoods: TypeAlias = (
     "Identifier | Likelihood | Sequence[Identifier] | Mapping[str, Identifier] | None"
 )
@@ -228,7 +228,7 @@ def _convert(
         assert graph is not None
         _check_outputs(graph, trained)
         linear = [
-            _without_activation(output, one)
+            without_activation(output, _activations_to_remove(one))
             for output, one in zip(graph.outputs, trained, strict=True)
         ]
         flat = [output for output, _ in linear]
@@ -306,8 +306,8 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
     for output, likelihood in zip(graph.outputs, given, strict=True):
         if not isinstance(likelihood, LogLink):
             continue
-        last = _name_of_activation(producer(output))
-        if last != "exponential" and gives_positive_numbers(output):
+        last = activation_name(producer(output))
+        if last in _POSITIVE:
             name = type(likelihood).__name__
             raise ValueError(
                 f"{name} takes the {likelihood.location_name}, and the outputs of the "
@@ -317,40 +317,15 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
             )
 
 
-def _without_activation(
-    output: Tensor, likelihood: Likelihood | None
-) -> tuple[Tensor, str | None]:
-    """Returns what a likelihood takes of an output, and the activation removed."""
-    last: Any = producer(output)
-    name = _name_of_activation(last)
-    if isinstance(likelihood, LogLink) and name == "exponential":
-        if not hasattr(_holder(last), "activation"):
-            return sources(output)[0], name
-        _holder(last).activation = keras.activations.linear
-        return output, name
-    if likelihood is None or not _takes_logits(likelihood):
-        return output, None
-    logits = without_probabilities(output)
-    changed = logits is not output or name != _name_of_activation(last)
-    return logits, name if changed else None
-
-
-def _takes_logits(likelihood: Likelihood) -> bool:
+def _activations_to_remove(likelihood: Likelihood | None) -> Collection[str]:
+    """Returns the last activations that a likelihood computes itself."""
+    if isinstance(likelihood, LogLink):
+        return ("exponential",)
     if isinstance(likelihood, likelihoods.Beta):
-        return (likelihood.low, likelihood.high) == (0.0, 1.0)
-    return likelihood.task == "classification"
-
-
-def _holder(last: Any) -> Any:
-    """Returns the layer with the activation: an operation, or the layer in it."""
-    return last if hasattr(last, "activation") else getattr(last, "layer", last)
-
-
-def _name_of_activation(last: Any) -> str:
-    """Returns the name of the activation of an output's last operation."""
-    activation = getattr(_holder(last), "activation", None)
-    name = getattr(activation, "__name__", type(last).__name__.lower())
-    return "exponential" if name == "exp" else name
+        takes_logits = (likelihood.low, likelihood.high) == (0.0, 1.0)
+    else:
+        takes_logits = likelihood is not None and likelihood.task == "classification"
+    return PROBABILITIES if takes_logits else ()
 
 
 def to_deterministic(model: keras.Model) -> keras.Model:
@@ -537,15 +512,15 @@ def _check_is_no_loss(given: Identifier | Likelihood) -> None:
         loss = keras.losses.get(given)
     except (TypeError, ValueError):
         return
-    name = getattr(loss, "name", getattr(loss, "__name__", ""))
-    found = _LIKELIHOOD_OF_LOSS.get(given if isinstance(given, str) else name)
-    found = found or _LIKELIHOOD_OF_LOSS.get(name)
-    remedy = (
-        f'It is that of `likelihood="{found}"`'
-        if found
-        else "This one is that of no likelihood here, so choose the likelihood by the "
-        "targets: numbers have `normal`, classes `categorical` or `bernoulli`"
+    found = _LIKELIHOOD_OF_LOSS.get(
+        getattr(loss, "name", getattr(loss, "__name__", ""))
     )
+    remedy = f'It is that of `likelihood="{found}"`'
+    if found is None:
+        remedy = (
+            "This one is that of no likelihood here, so choose the likelihood by the "
+            "targets: numbers have `normal`, classes `categorical` or `bernoulli`"
+        )
     raise ValueError(
         f"`likelihood` is a distribution of the targets, not a loss. {remedy}. "
         f"Received: likelihood={given!r}"

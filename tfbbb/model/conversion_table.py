@@ -9,7 +9,7 @@ import keras
 
 from tfbbb.base.texts import aligned
 from tfbbb.base.types import Config
-from tfbbb.bayes.estimators import Auto, ClosedForm
+from tfbbb.bayes.estimators import ClosedForm
 from tfbbb.bayes.kl_schedules import KLSchedule
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.converted_layers import parts
@@ -17,24 +17,16 @@ from tfbbb.model.converted_layers import parts
 
 @dataclass(frozen=True)
 class ConvertedLayer:
-    """What became of one layer.
+    """What became of one layer: its name, the class that it has now and its weights.
 
-    Attributes:
-        name: Its name.
-        kind: The class that it has now.
-        weights: Number of its weights.
-        posterior: Whether they have a posterior.
-        num_products: Number of products of inputs and kernel in a step of training, for
-            each one of the network.
-        note: The prior of its kernels, and whether its loss is in closed form; or why
-            it stayed deterministic.
+    `note` is the prior of its kernels, and whether its loss is in closed form; or why
+    it stayed deterministic, without a `posterior`.
     """
 
     name: str
     kind: str
     weights: int
     posterior: bool
-    num_products: int
     note: str
 
 
@@ -42,12 +34,9 @@ class ConvertedLayer:
 class Conversion:
     """What `tfbbb.convert` did: `print(twin.conversion)` shows a table.
 
-    Attributes:
-        layers: The layers with weights, and the layers that lost their activation.
-        kl_schedule: The schedule that `compile` takes by default; None where the
-            model is no `BayesianModel`.
-        removed: The activations that were removed from outputs.
-        members: Number of posteriors of each layer with one.
+    `layers` are those with weights and those that lost their activation; `kl_schedule`
+    is the one that `compile` takes by default, None where the model is no
+    `BayesianModel`; `removed` are activations that were removed from outputs.
     """
 
     layers: tuple[ConvertedLayer, ...]
@@ -89,11 +78,10 @@ class Conversion:
         return sum(layer.weights for layer in self.layers)
 
     def __str__(self) -> str:
-        rows = [("layer", "now", "weights", "products", "prior, or why it stays")]
+        rows = [("layer", "now", "weights", "prior, or why it stays")]
         for layer in self.layers:
-            numbers = f"{layer.weights:,}", str(layer.num_products)
-            rows.append((layer.name, layer.kind, *numbers, layer.note))
-        lines = aligned(rows, right={2, 3})
+            rows.append((layer.name, layer.kind, f"{layer.weights:,}", layer.note))
+        lines = aligned(rows, right={2})
         lines.insert(1, "-" * max(map(len, lines)))
         lines.append(
             f"{self.num_posterior:,} of {self.num_weights:,} weights have a posterior, "
@@ -104,10 +92,6 @@ class Conversion:
                 f"Of {self.members} members the first starts there, the others as new "
                 "layers do."
             )
-        lines.append(
-            "Time: `products` counts a training step's for each one of the network; a "
-            "draw of a\nprediction is a pass from the first layer with a posterior on."
-        )
         if self.kl_schedule is not None:
             lines.append(f"KL schedule, unless `compile` gets one: {self.kl_schedule}.")
         if self.removed:
@@ -129,13 +113,7 @@ def describe(
         note = reasons[id(layer)]
         weights = sum(math.prod(weight.shape) for weight in layer.weights)
         is_variational = isinstance(new, VariationalLayer)
-        num_products = 1
         if is_variational:
-            estimator = new.estimator
-            if isinstance(estimator, Auto):
-                # `local`, which it may choose too, takes as many as `flipout`.
-                estimator = estimator.choose_of_weights(new)
-            num_products = estimator.num_products
             note = repr(new.prior)
             weights = sum(weight.size for weight in new.variational_weights)
             if isinstance(new.estimator, ClosedForm):
@@ -147,6 +125,5 @@ def describe(
             type(new).__name__,
             weights,
             is_variational,
-            num_products,
             note,
         )

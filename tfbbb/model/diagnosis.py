@@ -1,23 +1,22 @@
 """What a trained model has learned, whether it is right, and what to try next."""
 
-import html
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.base.texts import aligned, listed, shown_number, shown_share
 from tfbbb.base.types import ArrayLike, Config
-from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.callbacks.layer_posterior import (
+from tfbbb.model.layer_posterior import (
     COLLAPSED_SHARE,
     CURE_OF_COLLAPSE,
     LayerPosterior,
     layer_posterior,
+    named_layers,
 )
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.result import Predictive
@@ -44,17 +43,11 @@ _MOST_BELOW_ZERO = 0.05
 
 @dataclass(frozen=True)
 class DiagnosedLayer:
-    """The posterior of one layer.
+    """The posterior of one layer, of all members.
 
-    Attributes:
-        name: Its name.
-        weights: Number of its weights, those of all members.
-        at_prior: Share of the weights whose posterior is their prior; None if that has
-            no closed form.
-        signal_to_noise: Median of `|mean| / stddev`.
-        kl: KL(q || p) in nats.
-        kl_weight: Its weight of the divergence; None if it is not set.
-        given: Whether the layer was made with that weight.
+    `at_prior` is the share of the weights whose posterior is their prior, None if that
+    has no closed form; `signal_to_noise` the median of `|mean| / stddev`; `kl` in nats;
+    `kl_weight` None if it is not set, and `given` whether the layer was made with it.
     """
 
     name: str
@@ -66,16 +59,8 @@ class DiagnosedLayer:
     given: bool
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong, and what to try.
-
-    Attributes:
-        name: Short name, such as `"collapsed"`.
-        sentence: What was found.
-        advice: What to try next in a program.
-        advice_of_table: What to try next with a table, whose recipe chooses the rest.
-    """
+class Finding(NamedTuple):
+    """Something that is wrong, and what to try in a program or with a table."""
 
     name: str
     sentence: str
@@ -85,29 +70,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `tfbbb.diagnose` found: `print` shows a table, and notebooks do.
+    """What `tfbbb.diagnose` found: `print` shows a table.
 
-    Attributes:
-        num_rows: Number of the rows given.
-        trained_on: Number N of the rows of `fit`; the rows given if `fit` has not
-            counted them.
-        method: The method of `tfbbb.inference` that gave the posterior, which needs no
-            `kl_weight`; None for `fit`.
-        layers: The layers with a posterior.
-        nll: Negative log-likelihood of a row, in nats.
-        nll_of_constant: The same of a normal distribution with the mean and variance of
-            the targets, or of the shares of the classes; None for counts, masked
-            targets and a single value.
-        epistemic_share: Share of the variance, or of the entropy of classes, that the
-            weights are the reason of; None if it is not finite.
-        coverage: Share of the targets in their 90 % intervals; None for classes.
-        calibration_error: Expected calibration error; None for numbers.
-        expected: Share of the intervals that should hold their target, or of the
-            classes that should be right.
-        observed: The share that does.
-        chance: Least and most of that share for a calibrated model.
-        below_zero: Share of the 90 % intervals that begin below zero where every
-            target is positive; None for other targets.
+    `trained_on` is the number N of the rows of `fit`, or of those given if it has not
+    counted them; `method` the one of `tfbbb.inference` that gave the posterior, None
+    for `fit`. `nll` and `nll_of_constant` are negative log-likelihoods of a row in
+    nats, the second of a normal with the mean and variance of the targets, or of the
+    shares of the classes (None for counts, masked targets and a single value).
+    `coverage` is the share of the targets in their 90 % intervals, and
+    `calibration_error` that of classes. `expected` is the share that should be right,
+    `observed` the one that is, and `chance` its range for a calibrated model.
+    `below_zero` is the share of the intervals that begin below zero where every target
+    is positive.
     """
 
     num_rows: int
@@ -183,9 +157,9 @@ class Diagnosis:
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong, the causes before their effects; empty if nothing is."""
         return tuple(
-            Finding(rule.name, rule.sentence(self), rule.advice, rule.advice_of_table)
-            for rule in _RULES
-            if rule.applies(self)
+            Finding(name, sentence(self), *advice)
+            for name, applies, sentence, *advice in _RULES
+            if applies(self)
         )
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -262,16 +236,6 @@ class Diagnosis:
         lines.insert(1, "-" * max(map(len, lines)))
         lines += ["", *(f"- {x.sentence} {x.advice}" for x in self.findings)]
         return "\n".join(lines if self.findings else [*lines, _NOTHING])
-
-    def _repr_html_(self) -> str:
-        cells = [
-            "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-            for row in self.rows()
-        ]
-        items = [f"{x.sentence} {x.advice}" for x in self.findings] or [_NOTHING]
-        table = "".join(f"<tr>{row}</tr>" for row in cells)
-        entries = "".join(f"<li>{html.escape(item)}</li>" for item in items)
-        return f"<table>{table}</table><ul>{entries}</ul>"
 
 
 def diagnose(
@@ -438,38 +402,22 @@ def _share_below_zero(
     return float(np.mean(prediction.interval(LEVEL)[0] < 0.0))
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """The condition, the sentence and the advice of a finding.
-
-    Attributes:
-        name: Name of the finding.
-        applies: Whether a diagnosis has it.
-        sentence: What was found.
-        advice: What to try next in a program.
-        advice_of_table: What to try next with a table, whose recipe chooses the rest.
-    """
-
-    name: str
-    applies: Callable[[Diagnosis], bool]
-    sentence: Callable[[Diagnosis], str]
-    advice: str
-    advice_of_table: str
-
-
+_Condition: TypeAlias = Callable[[Diagnosis], bool]
+_Sentence: TypeAlias = Callable[[Diagnosis], str]
 _NOTHING = (
     "Nothing is wrong with these figures. Whether the model underfits shows beside "
     "another, such as one at the temperature 0.05."
 )
-_RULES = (
-    _Rule(
+# Name, condition, sentence, and what to try in a program and with a table.
+_RULES: tuple[tuple[str, _Condition, _Sentence, str, str], ...] = (
+    (
         "kl_weight_unset",
         lambda d: bool(d.unset_layers),
         lambda d: f"The `kl_weight` of {listed(d.unset_layers)} is not set.",
         "Call `fit`, which sets it to 1/N.",
         "Train the model again, which sets it to 1/N.",
     ),
-    _Rule(
+    (
         "kl_weight_wrong",
         lambda d: bool(d.wrong_temperatures),
         lambda d: (
@@ -481,7 +429,7 @@ _RULES = (
         "by a `kl_schedule`.",
         "Train the model again, which sets it to 1/N.",
     ),
-    _Rule(
+    (
         "collapsed",
         lambda d: bool(d.collapsed_layers),
         lambda d: (
@@ -491,7 +439,7 @@ _RULES = (
         f"To use more weights, try {CURE_OF_COLLAPSE}.",
         "Give more rows, or columns that tell more of the target.",
     ),
-    _Rule(
+    (
         "learned_nothing",
         lambda d: d.gain is not None and d.gain <= 0.0 and not d.collapsed_layers,
         lambda d: (
@@ -502,7 +450,7 @@ _RULES = (
         "variance.",
         "Give columns that tell more of the target, more rows or more time.",
     ),
-    _Rule(
+    (
         "kl_dominates",
         lambda d: d.gain is not None and 0.0 < d.gain < d.penalty,
         lambda d: (
@@ -512,7 +460,7 @@ _RULES = (
         "Train longer, use fewer weights or more rows, or lower the temperature.",
         "Give more rows or more time, or leave out columns that tell nothing.",
     ),
-    _Rule(
+    (
         "too_sure",
         lambda d: d.observed < d.chance[0],
         lambda d: _calibration_sentence(d, "sure"),
@@ -520,7 +468,7 @@ _RULES = (
         "`model.recalibrate` with rows held out.",
         "Give more rows or more time, and widen the intervals by what came true.",
     ),
-    _Rule(
+    (
         "too_unsure",
         lambda d: d.observed > d.chance[1],
         lambda d: _calibration_sentence(d, "unsure"),
@@ -528,7 +476,7 @@ _RULES = (
         "`model.recalibrate` with rows held out.",
         "Give more rows or more time, and narrow the intervals by what came true.",
     ),
-    _Rule(
+    (
         "epistemic",
         lambda d: (d.epistemic_share or 0.0) > _MOST_EPISTEMIC,
         lambda d: (
@@ -538,7 +486,7 @@ _RULES = (
         "Train longer, label more rows like these, or use fewer weights.",
         "Give more rows like these: they would lower it.",
     ),
-    _Rule(
+    (
         "below_zero",
         lambda d: (d.below_zero or 0.0) > _MOST_BELOW_ZERO,
         lambda d: (

@@ -11,13 +11,10 @@ from tfbbb.base.types import Config
 class InferenceResult:
     """How a `BayesianModel` got its posterior; saved with the model.
 
-    Attributes:
-        method: The method and its arguments, such as `"Laplace(structure='kron')"`.
-        log_evidence: log p(y) or the method's approximation of it, in nats and the
-            units of the targets; None if the method gives none.
-        diagnostics: Figures of the method by name, as JSON has them.
-        linearised: Whether the posterior is that of the network that is linear in its
-            weights around their means. Predictions then take this network.
+    `log_evidence` is log p(y) or an approximation of it, in nats and the units of the
+    targets, and `diagnostics` are figures by name, as JSON has them. `linearised` says
+    that the posterior is that of the network that is linear in its weights around their
+    means: predictions then take this network.
     """
 
     method: str

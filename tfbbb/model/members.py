@@ -19,12 +19,7 @@ Ensemble = TypeVar("Ensemble", bound=PredictiveModel)
 class Members(Sequence[Ensemble]):
     """The posteriors of a `BayesianModel`, in order.
 
-    Each item is a new model with copies of the current weights. `mixture` returns a
-    new model with several of them.
-
-    Args:
-        model: The ensemble.
-        number: Number of its members.
+    Each item is a new model with copies of the current weights.
     """
 
     def __init__(self, model: Ensemble, number: int):

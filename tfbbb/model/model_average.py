@@ -4,18 +4,11 @@
 
 The average is one functional Keras model with one output for each model, over common
 inputs. One likelihood takes all outputs: they are the outputs of its *members*, as in
-an ensemble of one architecture, so draws, summaries, answers and exported functions are
-the ones that members have. The likelihood has the parameters that each model learned
-and, in `member_weights`, the weights v_k.
-
-Every model gets the same number of draws, and a draw weighs as much as its model. The
-mixture is therefore exact for any weights, and only `sample` and `joint_sample`, which
-return draws, choose models at random. All models have the same number of members: a
-posterior of a smaller ensemble, or of a single model, is taken several times.
+an ensemble of one architecture. All models have the same number of members and of
+draws, and a draw weighs as much as its model: `member_weights` of the likelihood.
 """
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -23,6 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
+from scipy import optimize
 
 from tfbbb.base.batch_layout import split_leading
 from tfbbb.base.types import ArrayLike, Config, Options, Structure, Tensor
@@ -30,14 +24,13 @@ from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.predictive_model import PredictiveModel
-from tfbbb.model.stacking import stacking_weights
 from tfbbb.prediction.draw_weights import average_over_draws
-from tfbbb.prediction.extrapolation import Extrapolation
-from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 # Models with less weight than rounding in double precision are left out.
 _LEAST_WEIGHT = 1e-15
+# A stacking weight below this share is one that the solver could not tell from 0.
+_LEAST_STACKED = 1e-6
 
 
 def average(
@@ -59,7 +52,7 @@ def average(
       model averaging with equal prior probabilities. Each model needs a
       `log_evidence`, as methods of `tfbbb.inference` give it;
     - `"stacking"`: the weights of the mixture with the greatest log score of the
-      held-out rows `x`, `y` (Yao et al. 2018): see `tfbbb.stacking.stacking_weights`;
+      held-out rows `x`, `y` (Yao et al. 2018);
     - numbers, which are divided by their sum.
 
     Evidence asks which model made the data, and puts nearly all weight on one model as
@@ -82,8 +75,7 @@ def average(
     Args:
         models: Trained models with inputs of the same names and shapes, and the same
             kind of likelihood with the same shift and scale of the targets. They are
-            copied. The average keeps a `familiarity` of inputs, and an `extrapolation`,
-            that all of them have; it warns where theirs differ, and has none.
+            copied. The average has no `familiarity` until it is given one.
         weights: `"uniform"`, `"evidence"`, `"stacking"`, or numbers, one per model.
         x: Inputs of held-out rows, for `"stacking"` only.
         y: Their targets in raw units.
@@ -144,9 +136,64 @@ def average(
         for model, _ in kept
     ]
     _give_names(copies)
-    mixture = ModelAverage(copies, [share for _, share in kept], name=name)
-    _compare_rows_as_all(mixture)
-    return mixture
+    return ModelAverage(copies, [share for _, share in kept], name=name)
+
+
+def stacking_weights(log_densities: ArrayLike) -> np.ndarray:
+    """Returns the weights [models] that maximise the log score of their mixture.
+
+    `max_w (1/n) sum_i log sum_k w_k p_k(y_i)` with `w_k >= 0` and `sum_k w_k = 1`,
+    where log p_k(y_i), [n, models], are of rows that no model was trained on (Yao,
+    Vehtari, Simpson and Gelman 2018, equation 4). The problem is convex; models that
+    the mixture does not need have exactly 0.
+    """
+    logs = np.asarray(log_densities, np.float64)
+    if logs.ndim != 2 or not logs.size:
+        raise ValueError(
+            "`log_densities` must be an array of shape [n, models] with n > 0. "
+            f"Received: an array of shape {logs.shape}"
+        )
+    greatest = logs.max(axis=1, keepdims=True)
+    if not np.isfinite(greatest).all():
+        row = int(np.argmin(np.isfinite(greatest[:, 0])))
+        raise ValueError(
+            "Each row must have a finite log density under at least one model. "
+            f"Received: {logs[row].tolist()} in row {row}"
+        )
+    # A factor of all densities of a row does not change the optimum.
+    densities = np.exp(logs - greatest)
+    models = densities.shape[1]
+    if models == 1:
+        return np.ones(1)
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        mixture = np.maximum(densities @ weights, 1e-300)
+        gradient = -(densities / mixture[:, np.newaxis]).mean(axis=0)
+        return float(-np.log(mixture).mean()), gradient
+
+    found = optimize.minimize(
+        loss,
+        np.full(models, 1.0 / models),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * models,
+        constraints={
+            "type": "eq",
+            "fun": lambda weights: weights.sum() - 1.0,
+            "jac": lambda weights: np.ones(models),
+        },
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    weights = np.where(found.x < _LEAST_STACKED, 0.0, found.x)
+    weights /= weights.sum()
+    # Steps that never lower the score (Dempster, Laird and Rubin 1977) finish what the
+    # solver leaves. Concavity bounds what is still to gain by max_k mean(p_k / p) - 1.
+    for _ in range(10_000):
+        ratios = -loss(weights)[1]
+        if ratios.max() - 1.0 < 1e-10:
+            break
+        weights *= ratios
+    return np.asarray(weights / weights.sum())
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -154,19 +201,14 @@ class ModelAverage(PredictiveModel):
     """A weighted mixture of models: make one with `tfbbb.average`.
 
     It predicts, is recalibrated, saved (`.keras`), exported and served as a
-    `BayesianModel` is. The variance between its models is epistemic and is
-    `between_members` of its predictions.
+    `BayesianModel` is. `between_members` of its predictions is the variance between
+    its models, which is epistemic.
 
     Args:
         models: Models with equal numbers of members and different names.
         mixture_weights: Their weights, [models], positive.
         name: Name of the average.
         recalibration: A recalibration of its predictions, or None.
-
-    Attributes:
-        models: The models of the mixture, in order.
-        mixture_weights: Their weights, which sum to 1, [models].
-        likelihood: The likelihood of all models, with the members of each.
 
     Raises:
         ValueError: The models have inputs, outputs, likelihoods or targets in standard
@@ -286,30 +328,6 @@ def _give_names(models: list[BayesianModel]) -> None:
             number += 1
             model.name = f"{name}_{number}"
         taken.add(model.name)
-
-
-def _compare_rows_as_all(mixture: ModelAverage) -> None:
-    """Gives an average the familiarity and extrapolation of all models, or warns."""
-    models = mixture.models
-    rows, widening = models[0].familiarity, models[0].extrapolation
-    if rows and _all_equal([model.familiarity for model in models]):
-        mixture.familiarity = rows
-        if _all_equal([model.extrapolation for model in models]):
-            mixture.extrapolation = widening
-    for name in ("familiarity", "extrapolation"):
-        found = [(model.name, getattr(model, name)) for model in models]
-        if getattr(mixture, name) is None and any(value for _, value in found):
-            warnings.warn(
-                f"The average has no {name}: it keeps one that all models have. "
-                f" Set `{name}` of the average. Received: "
-                + ", ".join(f"{value!r} of {model!r}" for model, value in found),
-                stacklevel=3,
-            )
-
-
-def _all_equal(found: Sequence[Familiarity | Extrapolation | None]) -> bool:
-    configs = [None if one is None else one.get_config() for one in found]
-    return all(config == configs[0] for config in configs)
 
 
 def _input_form(model: BayesianModel) -> Structure:

@@ -1,4 +1,4 @@
-"""The rows that `fit` trains on: their number and their targets."""
+"""The rows that `fit` trains on, read once: their number, targets and weights."""
 
 import dataclasses
 import itertools
@@ -11,26 +11,29 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.private_apis import dataset_operation, drops_incomplete_batches
 from tfbbb.base.types import ArrayLike, Structure
-from tfbbb.model.dataset_rows import (
-    distinct_elements,
-    distinct_rows,
-    drops_remainder,
-    joins_forms,
-)
 
 # Weights whose mean is further from 1 than this factor are hardly meant as counts.
 _FAR_FROM_ROWS = 3.0
+_BATCHES = {"Batch", "ParallelBatch", "PaddedBatch"}
+# No new element out for an element in.
+_NOTHING_NEW = {
+    *("Cache", "CopyToDevice", "DenseToRagged", "Map", "Options", "ParallelMap"),
+    *("Prefetch", "Repeat", "Restructured", "Shuffle", "Snapshot"),
+}
+# Some of the elements.
+_PARTS = {"Take", "Skip", "Shard"}
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRows:
     """The training rows of one `fit`.
 
+    `targets` are None if they were not read, and `size`, the number N of rows or the
+    sum of their weights, is NaN if it is not known.
+
     Attributes:
-        targets: Targets of the training rows, or None if they were not read.
-        size: Number N of rows, or the sum of their weights if they have weights; NaN
-            if it is not known.
         target_weights: How much each target counts, [rows, places...] or [rows]: 0 for
             masked steps. None if all targets count alike.
         member_sizes: Number of rows, or their total weight, that each member trains
@@ -39,8 +42,7 @@ class TrainingRows:
             [members]; None for 1.
         mean_weights: The mean weight of a row for each member, [members], or [1] for
             all members. Each step divides by it, and not by the weights of its own
-            batch, so that the gradient is unbiased however much weights differ. None
-            to divide by the weights of the batch.
+            batch, so that the gradient is unbiased however much weights differ.
     """
 
     targets: np.ndarray | None
@@ -83,18 +85,11 @@ def training_rows(
 ) -> TrainingRows:
     """Counts the rows that `fit(x, y, ...)` trains on, and reads their targets.
 
-    `validation_split` removes rows from the end of arrays. A `tf.data.Dataset` and a
-    `keras.utils.PyDataset` are read once, unless N and all that the targets tell are
-    known. Rows that a dataset repeats count once: see `distinct_rows`. Where the length
-    of the data is not known, `steps_per_epoch` steps are taken for one pass over the
-    rows, with a warning. `mask` returns which places of inputs count, [rows,
-    places...], and `observe` gets the inputs of each batch, or `x` if it is an array.
+    Datasets are read once, unless N and all that the targets tell are known, and rows
+    that a dataset repeats count once. `mask` returns which places of inputs count,
+    [rows, places...], and `observe` gets the inputs of each batch, or `x`.
     """
-    if y is not None:
-        _check_arrays(x)
-    if dataset_size is not None and not (
-        math.isfinite(dataset_size) and dataset_size > 0
-    ):
+    if dataset_size is not None and not 0 < dataset_size < math.inf:
         raise ValueError(
             "`dataset_size` must be the positive number of training rows. "
             f"Received: dataset_size={dataset_size}"
@@ -102,16 +97,15 @@ def training_rows(
     known = dataset_size is not None or not needs_size
     reader = _Reader(num_places, mask, observe)
     if y is not None:
+        _check_arrays(x)
         reader.read([(x, *_arrays(y, sample_weight, validation_split))])
         return reader.rows(dataset_size)
     if isinstance(x, tf.data.Dataset):
         if len(_parts(x)) < 2:
             raise _no_targets(x)
         distinct = distinct_rows(x)
-        if not known and distinct is not None and joins_forms(x):
-            _warn_of_forms(distinct)
-        has_weights = len(_parts(x)) > 2
-        if not needs_targets and (known or (distinct and not has_weights)):
+        read_off = known or (distinct is not None and len(_parts(x)) == 2)
+        if read_off and not needs_targets:
             return TrainingRows(None, dataset_size or distinct or math.nan)
         return _rows_of_dataset(x, reader, dataset_size, steps_per_epoch, known)
     if isinstance(x, keras.utils.PyDataset):
@@ -136,36 +130,64 @@ def _rows_of_dataset(
     known: bool,
 ) -> TrainingRows:
     """Reads the rows of a dataset once, or `dataset_size` rows where it is given."""
-    cardinality = int(dataset.cardinality())
     distinct = distinct_rows(dataset)
-    elements = distinct_elements(dataset)
-    at_most, number = dataset_size, None
-    if cardinality < 0 and at_most is None:
-        if distinct is not None:
-            at_most = distinct
-        elif elements is not None and math.isfinite(elements):
-            number = int(elements)
-        elif steps_per_epoch is not None:
-            number = steps_per_epoch
-            if not known:
-                _warn_of_steps(number)
-        elif not known:
-            raise _unknown_size("tf.data.Dataset of unknown or infinite length")
-        elif cardinality == tf.data.INFINITE_CARDINALITY:
+    at_most, number = dataset_size or distinct, distinct_elements(dataset)
+    if at_most is None and number is None:
+        number = steps_per_epoch
+        if not known:
+            if number is None:
+                raise _unknown_size("tf.data.Dataset of unknown or infinite length")
+            _warn_of_steps(number)
+        elif number is None and dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
             return TrainingRows(targets=None, size=math.nan)
     reader.read(map(_as_arrays, itertools.islice(dataset, number)), at_most)
-    if cardinality == tf.data.UNKNOWN_CARDINALITY and reader.num_rows:
+    if dataset.cardinality() == tf.data.UNKNOWN_CARDINALITY and reader.num_rows:
         _check_can_be_read_again(dataset)
-    different: float = reader.num_rows
-    if distinct is None:
-        share = elements / cardinality if elements and cardinality > 0 else 1.0
-        before_parts = distinct_rows(dataset, through_parts=True) or math.inf
-        different = min(share * different, before_parts)
-    elif drops_remainder(dataset):
-        different = distinct
-    else:
-        different = min(distinct, different)
+    different = reader.num_rows
+    if distinct is not None:
+        # A shuffled dataset leaves out other rows in the next pass.
+        all_come = _drops_remainder(dataset) or distinct < different
+        different = distinct if all_come else different
     return reader.rows(dataset_size, different)
+
+
+def distinct_rows(dataset: tf.data.Dataset) -> int | None:
+    """Returns the number of different rows in batches, None if it cannot be read off.
+
+    Rows that `repeat` gives again count once.
+
+    Example:
+
+    >>> import tensorflow as tf
+    >>> from tfbbb.model.training_rows import distinct_rows
+    >>> rows = tf.data.Dataset.range(50)
+    >>> distinct_rows(rows.repeat().shuffle(50).batch(16, drop_remainder=True))
+    50
+    """
+    name, inputs = dataset_operation(dataset)
+    if name in _BATCHES:
+        return distinct_elements(inputs[0])
+    return distinct_rows(inputs[0]) if name in _NOTHING_NEW | _PARTS else None
+
+
+def distinct_elements(dataset: tf.data.Dataset) -> int | None:
+    """Returns the number of different elements, None if it is unknown or infinite."""
+    name, inputs = dataset_operation(dataset)
+    if name in _NOTHING_NEW:
+        return distinct_elements(inputs[0])
+    size = int(dataset.cardinality())
+    known = [size] if size >= 0 else []
+    if name in _PARTS and (before := distinct_elements(inputs[0])) is not None:
+        known.append(before)
+    return min(known, default=None)
+
+
+def _drops_remainder(dataset: tf.data.Dataset) -> bool:
+    """Whether a pass over the batches may leave out some of `distinct_rows`."""
+    name, inputs = dataset_operation(dataset)
+    if name in _BATCHES:
+        return drops_incomplete_batches(dataset)
+    return len(inputs) == 1 and _drops_remainder(inputs[0])
 
 
 def _as_arrays(batch: Structure) -> Structure:
@@ -354,15 +376,6 @@ def warn_if_far_from_rows(
         f"divide them by their mean{counts}. Received: sample weights from "
         f"{weights.min():.3g} to {weights.max():.3g}",
         stacklevel=stacklevel + 1,
-    )
-
-
-def _warn_of_forms(distinct: int) -> None:
-    warnings.warn(
-        "The dataset concatenates forms of the same rows, which count once. Pass "
-        "`dataset_size=N` if they are rows of their own. "
-        f"Received: a dataset of N={distinct} different rows",
-        stacklevel=5,
     )
 
 

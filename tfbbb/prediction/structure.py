@@ -140,8 +140,6 @@ class Structure:
         self.output_mask = None
         if graph is not None and len(graph.outputs) == 1:
             self.output_mask = OutputMask(graph)
-        # The compiled derivatives of rows, which `tfbbb.inference` keeps here.
-        self.row_steps: LRUCache[Any] = LRUCache(_MOST_PROGRAMS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":

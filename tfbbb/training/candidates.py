@@ -176,8 +176,7 @@ def _at_temperature_1(
     number = members.temperatures.index(temperature)
     model = model.members.mixture(members.group(number))
     untemper(model, temperature)
-    assert model.num_rows is not None
-    model.training_temperature(model.num_rows).assign(1.0)
+    model.assign_temperature(1.0)
     found = choose(model, replace(members.measuring, temperatures=(1.0,)), *rows)
     return replace(found, trials=(*choice.trials, *found.trials))
 

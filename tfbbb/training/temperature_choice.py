@@ -151,8 +151,7 @@ def choose(
     chosen = model
     if len(trials) > 1:
         chosen = model.members.mixture(members.group(number))
-        assert model.num_rows is not None
-        chosen.training_temperature(model.num_rows).assign(best.temperature)
+        chosen.assign_temperature(best.temperature)
         if best.high is not None:
             chosen.likelihood.target_high.assign(best.high)
     prediction = predictive_from_outputs(likelihood, drawn)

@@ -15,7 +15,6 @@ FAMILIES = [
 ]
 PRIORS = [
     priors.Normal(trainable=True),
-    priors.EmpiricalNormal(hyperprior=(2.0, 1.0)),
     priors.ScaleMixtureNormal(),
     priors.Laplace(),
     priors.StudentT(),

@@ -27,8 +27,7 @@ def test_refuses_priors_of_unbounded_density_and_names_others(family):
     for prior in (priors.Horseshoe(), priors.EmpiricalNormal()):
         with pytest.raises(ValueError, match=r"no optimum. Use e.g. 'normal'.*prior="):
             posteriors.get(family).check_prior(prior)
-    for prior in (priors.Laplace(), priors.EmpiricalNormal(hyperprior=(2.0, 1.0))):
-        posteriors.get(family).check_prior(prior)
+    posteriors.get(family).check_prior(priors.Laplace())
 
 
 @pytest.mark.parametrize("family", ["point", "rank_1"])

@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import optimize, stats
+from scipy import optimize
 
 from tests.variational_weights import member_of, variational_weight
-from tfbbb import priors
 from tfbbb.bayes.divergences import kl_divergence
-
-HYPERPRIOR = (2.0, 0.7)
 
 
 def divergence_from(weight, mean, variance):
@@ -33,24 +30,8 @@ def test_divergence_is_the_minimum_over_mean_and_variance():
     np.testing.assert_allclose(parameters["variance"], np.exp(best.x[1]), rtol=3e-3)
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (1,)])
-def test_divergence_with_a_hyperprior_is_the_minimum_over_the_variance(shape):
-    weight = variational_weight(prior=priors.EmpiricalNormal(HYPERPRIOR), shape=shape)
-    inverse_gamma = stats.invgamma(HYPERPRIOR[0], scale=HYPERPRIOR[1])
-    best = optimize.minimize_scalar(
-        lambda log_variance: (
-            divergence_from(weight, 0.0, np.exp(log_variance))
-            - inverse_gamma.logpdf(np.exp(log_variance))
-        )
-    )
-    np.testing.assert_allclose(kl_divergence(weight, None), best.fun, rtol=1e-5)
-    parameters = weight.prior.parameters(weight)
-    np.testing.assert_allclose(parameters["variance"], np.exp(best.x), rtol=3e-3)
-
-
-@pytest.mark.parametrize("hyperprior", [None, HYPERPRIOR])
-def test_members_have_optima_of_their_own(hyperprior):
-    weight = variational_weight(prior=priors.EmpiricalNormal(hyperprior), members=3)
+def test_members_have_optima_of_their_own():
+    weight = variational_weight(prior="empirical_normal", members=3)
     divergences = kl_divergence(weight, None)
     draws = weight.draw(tf.constant([0, 1]), samples=2)
     densities = weight.prior_log_prob(draws)
@@ -64,9 +45,7 @@ def test_members_have_optima_of_their_own(hyperprior):
         )
 
 
-def test_refuses_few_weights_without_a_hyperprior():
-    with pytest.raises(ValueError, match=r"hyperprior=.*'output/bias' of 9 weights"):
+def test_refuses_few_weights():
+    with pytest.raises(ValueError, match="'output/bias' of 9 weights"):
         variational_weight(prior="empirical_normal", shape=(9,), path="output/bias")
     assert variational_weight(prior="empirical_normal", shape=(10,)).size == 10
-    prior = priors.EmpiricalNormal(HYPERPRIOR)
-    assert variational_weight(prior=prior, shape=(1,)).size == 1

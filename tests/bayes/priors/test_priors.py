@@ -17,7 +17,6 @@ PRIORS = [
     priors.Horseshoe(0.1),
     priors.GammaNormal(3.0, 2.0),
     priors.EmpiricalNormal(),
-    priors.EmpiricalNormal(hyperprior=(2.0, 1.0)),
 ]
 
 
@@ -53,8 +52,6 @@ def test_from_posterior_by_name_says_what_to_pass():
         (lambda: priors.StudentT(scale=0.0), "scale=0.0"),
         (lambda: priors.GammaNormal(shape=0.0), "shape=0.0"),
         (lambda: priors.GammaNormal(rate=float("inf")), "rate=inf"),
-        (lambda: priors.EmpiricalNormal((1.0, -1.0)), r"hyperprior=\(1.0, -1.0\)"),
-        (lambda: priors.EmpiricalNormal(3.0), "hyperprior=3.0"),
         (lambda: priors.ScaleMixtureNormal(pi=1.0), "pi=1.0"),
         (lambda: priors.ScaleMixtureNormal(scale1=-1.0), "scale1=-1.0"),
         (lambda: priors.ScaleMixtureNormal(scale2=float("inf")), "scale2=inf"),

@@ -5,7 +5,7 @@ import tensorflow_probability as tfp
 
 from tfbbb import priors
 from tfbbb.layers import DenseVariational
-from tfbbb.model.compression.weightwise_divergence import weightwise_divergence
+from tfbbb.model.layer_posterior import weightwise_divergence
 
 
 def kernel(prior, log_scale, members=1):

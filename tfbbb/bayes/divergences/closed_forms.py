@@ -10,8 +10,8 @@ from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors
 from tfbbb.bayes.divergences.kl_divergence import register_estimate, register_kl
 from tfbbb.bayes.posteriors import NormalPosterior
-from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY
 from tfbbb.bayes.posteriors.posterior import (
+    NORMAL_ENTROPY,
     Sizes,
     flatten_weights,
     sum_over_weights,

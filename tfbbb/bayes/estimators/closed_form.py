@@ -42,8 +42,6 @@ class ClosedForm(Estimator):
     >>> model = tfbbb.BayesianModel(features, layer(features), likelihood="normal")
     """
 
-    num_products = 2
-
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.has_output_variance
 
@@ -57,15 +55,7 @@ class ClosedForm(Estimator):
 
 
 def output_moments(layer: LinearLayer, inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns mean and variance of a dense layer's outputs under q, in float32.
-
-    Args:
-        layer: The layer.
-        inputs: [members * rows, ..., inputs].
-
-    Returns:
-        [members * rows, ..., units] each.
-    """
+    """Returns mean and variance of a dense layer's outputs under q, in float32."""
     leading = [] if layer.members == 1 else [layer.members]
     rows = tf.reshape(tf.cast(inputs, "float32"), [*leading, -1, inputs.shape[-1]])
     mean = tf.matmul(rows, layer.kernel.mean)

@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, TypeAlias
 
 from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
 
 
-class GroupLayout(Protocol):
-    """The order of the groups' rows in a batch: see `BatchLayout`."""
-
-    def split(self, tensor: Tensor) -> Tensor:
-        """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
-
-        Without groups, the batch itself.
-        """
-
-    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
-        """Reverses `split`: returns a batch of `rows` rows."""
-
-
-class DrawnKernel(Protocol):
-    """A kernel that may differ between the rows n of a batch."""
-
-    def product(self, inputs: Tensor) -> Tensor:
-        """Returns `inputs_n @ kernel_n` for every row n."""
-
-    def columns(self, first: int, last: int) -> DrawnKernel:
-        """Returns the kernel of the output units `first` to `last` alone."""
-
-
 def matmul(inputs: Tensor, kernel: Tensor) -> Tensor:
-    """Returns `inputs @ kernel`, group by group if there are several kernels.
-
-    Args:
-        inputs: [n, ..., in], or [groups, n, ..., in].
-        kernel: [in, out], or [groups, in, out].
-    """
+    """Returns `inputs @ kernel`, each [n, ...] or [groups, n, ...]."""
     if len(kernel.shape) == 3:
         between = [1] * (len(inputs.shape) - 3)
         kernel = ops.reshape(kernel, (-1, *between, *kernel.shape[1:]))
@@ -46,18 +18,16 @@ def matmul(inputs: Tensor, kernel: Tensor) -> Tensor:
 
 
 class GroupedKernel:
-    """One kernel for each group of rows, or one for all rows.
+    """One kernel for each group of rows, [groups, *shape], or one for all, [*shape].
 
-    Args:
-        values: [groups, *shape], or [*shape] for a single group.
-        layout: The order of the groups in the batch.
-        linear: `linear(inputs, kernel)` for inputs as `layout` splits them.
+    `layout.split` returns a batch [n, ...] as [groups, n / groups, ...], if there are
+    groups, and `layout.merge` reverses it: see `BatchLayout`.
     """
 
     def __init__(
         self,
         values: ArrayLike,
-        layout: GroupLayout,
+        layout: Any,
         linear: Callable[[Tensor, Tensor], Tensor] = matmul,
     ):
         self.values = values
@@ -65,22 +35,17 @@ class GroupedKernel:
         self.linear = linear
 
     def product(self, inputs: Tensor) -> Tensor:
+        """Returns `inputs_n @ kernel_n` for every row n."""
         outputs = self.linear(self.layout.split(inputs), self.values)
         return self.layout.merge(outputs, ops.shape(inputs)[0])
 
     def columns(self, first: int, last: int) -> GroupedKernel:
+        """Returns the kernel of the output units `first` to `last` alone."""
         return GroupedKernel(self.values[..., first:last], self.layout, self.linear)
 
 
 class FlippedKernel:
-    """A different kernel for each row: `mean + delta * outer(s_n, r_n)`.
-
-    Args:
-        mean: E[w].
-        delta: `w - E[w]` for one draw of w per group.
-        input_signs: s, [n, in].
-        output_signs: r, [n, out].
-    """
+    """A kernel for each row n: `mean + delta * outer(s_n, r_n)`, by signs s and r."""
 
     def __init__(
         self,
@@ -95,6 +60,7 @@ class FlippedKernel:
         self.output_signs = output_signs
 
     def product(self, inputs: Tensor) -> Tensor:
+        """Returns `inputs_n @ kernel_n` for every row n."""
         rank = len(inputs.shape)
         return self.mean.product(inputs) + flipped_product(
             self.delta,
@@ -104,12 +70,16 @@ class FlippedKernel:
         )
 
     def columns(self, first: int, last: int) -> FlippedKernel:
+        """Returns the kernel of the output units `first` to `last` alone."""
         return FlippedKernel(
             self.mean.columns(first, last),
             self.delta.columns(first, last),
             self.input_signs,
             self.output_signs[:, first:last],
         )
+
+
+DrawnKernel: TypeAlias = GroupedKernel | FlippedKernel
 
 
 def flipped_product(

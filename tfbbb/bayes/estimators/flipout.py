@@ -47,8 +47,6 @@ class Flipout(Estimator):
         num_samples: Number of draws of `delta` in a training step, as for `Weight`.
     """
 
-    num_products = 2
-
     def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
 

@@ -45,8 +45,6 @@ class Local(Estimator):
             `tfbbb.BayesianModel`.
     """
 
-    num_products = 2
-
     def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
 
@@ -67,10 +65,7 @@ class Local(Estimator):
 
 
 def weight_moments(layer: LinearLayer) -> dict[str, Tensor]:
-    """Returns mean and variance of a layer's weights, in the dtype it computes in.
-
-    The keys are `mean` and `variance`, and with a bias `bias_mean` and `bias_variance`.
-    """
+    """Returns `mean`, `variance`, and `bias_mean`, `bias_variance` of a layer."""
 
     def cast(values: ArrayLike) -> Tensor:
         return ops.cast(values, layer.compute_dtype)
@@ -88,13 +83,7 @@ def weight_moments(layer: LinearLayer) -> dict[str, Tensor]:
 def pre_activation_moments(
     layer: LinearLayer, inputs: Tensor, moments: dict[str, Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Returns mean and variance of a layer's pre-activations under q.
-
-    Args:
-        layer: A layer whose posteriors are factorised.
-        inputs: [n, ...]; with members [members, n, ...] or [1, n, ...].
-        moments: The moments from `weight_moments`.
-    """
+    """Returns mean and variance of pre-activations for inputs [(members,) n, ...]."""
     inputs = layer.cast_inputs(inputs)
     mean = layer.linear(inputs, moments["mean"])
     scale = _scale(layer)

@@ -94,12 +94,7 @@ def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
 def score_function_term(losses: Tensor, log_prob: Tensor, num_samples: int) -> Tensor:
     """Returns 0, with the gradient of the expected loss in the parameters of q.
 
-    The control variate of a draw is the mean loss of the member's other draws.
-
-    Args:
-        losses: The loss of each draw, [members * samples].
-        log_prob: log q of each draw, [members * samples].
-        num_samples: Number of draws of each member, at least 2.
+    The control variate of a draw, [members * samples], is the mean of the others.
     """
     by_member = tf.reshape(tf.stop_gradient(losses), [-1, num_samples])
     mean = tf.reduce_mean(by_member, axis=1, keepdims=True)
@@ -111,17 +106,10 @@ def score_function_term(losses: Tensor, log_prob: Tensor, num_samples: int) -> T
 def _layer_score(
     layer: EstimatedLayer, draws: dict[str, Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Returns log q of the draws, and the part of the loss that depends on them.
+    """Returns log q of the draws, and the loss that depends on them, without gradient.
 
-    Args:
-        layer: The layer that the weights were drawn for.
-        draws: The draws by name, [members * samples, *shape].
-
-    Returns:
-        `log q` of each draw with its gradient, [members * samples] (a scalar for one),
-        and `kl_weight * (log q - log p)` without a gradient, times the factor of the
-        draw's member, summed over the weights whose divergence is estimated by this
-        difference.
+    Both are [members * samples]. The second is `kl_weight * (log q - log p)` of the
+    weights whose divergence is estimated by this difference.
     """
     log_prob, depending = 0.0, 0.0
     for weight in layer.variational_weights:

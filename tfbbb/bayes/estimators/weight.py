@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel, GroupLayout
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
 from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
@@ -59,10 +60,7 @@ class Weight(Estimator):
 
 
 def drawn_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
-    """Returns this step's draws of every weight of a layer, by name, float32.
-
-    [members * samples, *shape], without the leading axis for a single draw.
-    """
+    """Returns draws by name, [members * samples, *shape], or [*shape] of one."""
     samples = layer.batch_layout().samples
     return {
         weight.name: weight.draw(layer.noise_seed(weight.name, shared=True), samples)
@@ -95,15 +93,9 @@ def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Tensor, Tensor], Tenso
 
 
 def grouped_kernels(
-    layer: EstimatedLayer, draws: dict[str, Tensor], layout: GroupLayout
+    layer: EstimatedLayer, draws: dict[str, Tensor], layout: Any
 ) -> dict[str, DrawnKernel]:
-    """Returns the kernels of a layer with drawn weights, by name.
-
-    Args:
-        layer: The layer that the weights were drawn for.
-        draws: The draws by name, [draws, *shape], one for each group.
-        layout: The order of the groups' rows in the batch.
-    """
+    """Returns the kernels of drawn weights, [draws, *shape], by name."""
     return {
         weight.name: GroupedKernel(
             as_matrix(ops.cast(draws[weight.name], layer.compute_dtype), weight), layout

@@ -3,14 +3,16 @@
 from typing import Any
 
 from tfbbb.base.strategy import required_arguments
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register, registry
 from tfbbb.bayes.kl_schedules.schedules import (
     Blundell,
     Constant,
     FromEffectiveSize,
+    KLSchedule,
     LinearWarmup,
     RowsPerWeight,
     Tempered,
+    register,
+    registry,
 )
 
 names, make, serialize, deserialize = (

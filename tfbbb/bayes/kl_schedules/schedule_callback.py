@@ -1,55 +1,38 @@
 """A callback that applies a schedule to the layers of a model during training."""
 
-import math
 import statistics
+from collections.abc import Mapping
 
 import keras
 
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
-from tfbbb.bayes.kl_schedules.schedules import Constant
-from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
+from tfbbb.bayes.kl_schedules.schedules import Constant, KLSchedule
 
 
 class ScheduleCallback(keras.callbacks.Callback):
-    """Sets the `TrainingTemperature` before each step, and around validation.
-
-    N is the model's `num_rows`. The logs report the mean temperature of an epoch as
-    `temperature`, and that of each layer with a `kl_weight` of its own by its name: see
-    `TrainingTemperature.described`.
+    """Sets `kl_weight = T/N` of a `BayesianModel` in each step and around validation.
 
     Validation inside `fit` uses the schedule's target temperature (1 for a warm-up or
     Blundell's schedule), so that early stopping can compare the `val_loss` of epochs.
-    `val_nll` does not contain the divergence. After training, the layers keep the
-    target temperature, so that `evaluate` agrees with the validation of `fit`.
-
-    Args:
-        schedule: The schedule.
-
-    Raises:
-        ValueError: When training begins: the schedule varies within an epoch, but Keras
-            runs several batches per execution or does not know the number of batches;
-            or no layer follows a schedule that is not constant.
+    After training, the layers keep it, so that `evaluate` agrees with that validation.
     """
 
     def __init__(self, schedule: KLSchedule):
         super().__init__()
         self.schedule = schedule
         self._epoch = 0
-        self._temperature: TrainingTemperature
+        self._num_rows = 0.0
         self._assigned: float | None = None
         self._step_temperature = 1.0
         self._temperatures: list[float] = []
 
     def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         self._check_batches()
-        self._temperature = TrainingTemperature(
-            self.model.variational_layers,
-            self.schedule,
-            # N is unknown where every layer has its own `kl_weight`.
-            self.model.num_rows or math.nan,
-        )
+        # N is unknown where every layer has its own `kl_weight`.
+        self._num_rows = self.model.num_rows or 0.0
         self._assigned = None
-        if self._temperature.sets_nothing and not isinstance(self.schedule, Constant):
+        layers = self.model.variational_layers
+        follows = any(layer.kl_weight_is_automatic for layer in layers)
+        if layers and not follows and not isinstance(self.schedule, Constant):
             raise ValueError(
                 "A schedule sets the weights of the layers that were made without a "
                 "`kl_weight`, and every layer has one of its own. Make the layers "
@@ -70,30 +53,49 @@ class ScheduleCallback(keras.callbacks.Callback):
             self._begin_step(batch)
 
     def on_test_begin(self, logs: dict[str, float] | None = None) -> None:
-        self._assign(self._temperature.target)
+        self._assign(self.schedule.target_temperature(self._num_rows))
 
     def on_test_end(self, logs: dict[str, float] | None = None) -> None:
         self._assign(self._step_temperature)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         if logs is not None:
-            mean = statistics.fmean(self._temperatures)
-            logs.update(self._temperature.described(mean))
+            logs.update(self._reported(statistics.fmean(self._temperatures)))
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
-        self._assign(self._temperature.target)
+        self._assign(self.schedule.target_temperature(self._num_rows))
 
     def _begin_step(self, batch: int) -> None:
-        self._step_temperature = self._temperature.of_step(
-            self._epoch, batch, self._num_batches
+        self._step_temperature = self.schedule.temperature(
+            self._epoch, batch, self._num_batches, self._num_rows
         )
         self._temperatures.append(self._step_temperature)
         self._assign(self._step_temperature)
 
     def _assign(self, temperature: float) -> None:
         if temperature != self._assigned:
-            self._temperature.assign(temperature)
+            self.model.assign_temperature(temperature)
             self._assigned = temperature
+
+    def _reported(self, temperature: float) -> Mapping[str, float]:
+        """Returns the temperatures of an epoch by name.
+
+        A layer with a `kl_weight` of its own has `temperature_NAME`. If all layers were
+        given the same one, `temperature` is theirs.
+        """
+        layers = self.model.variational_layers
+        own = {
+            f"temperature_{layer.name}": self._num_rows * float(layer.kl_weight.numpy())
+            for layer in layers
+            if not layer.kl_weight_is_automatic
+        }
+        if len(own) < len(layers) or not layers:
+            found = {"temperature": temperature} if layers else {}
+            return found | own if self._num_rows else found
+        if not self._num_rows:
+            return {}
+        alike = len(set(own.values())) == 1
+        return {"temperature": next(iter(own.values()))} if alike else own
 
     @property
     def _num_batches(self) -> int | None:

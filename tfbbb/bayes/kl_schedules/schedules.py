@@ -1,4 +1,4 @@
-"""The schedules of the divergence's weight."""
+"""Schedules of the weight of the KL divergence: a temperature for each step."""
 
 from __future__ import annotations
 
@@ -8,10 +8,57 @@ from typing import Annotated
 from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.strategy import saved_as
+from tfbbb.base.strategy import Registry, Strategy, saved_as
 from tfbbb.base.types import Config
 from tfbbb.bayes.families.arguments import Flag, PositiveNumber
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches, register
+
+
+class KLSchedule(Strategy):
+    """The temperature T of the posterior in each step of a `fit` on N rows.
+
+    The loss of a step is
+
+        (1/B) sum_i -log p(y_i | x_i, w) + (T/N) KL(q(w) || p(w))
+
+    so T = 1 gives the evidence lower bound. T < 1 gives a "cold" posterior, which
+    weights the data more than their number justifies (Wenzel et al. 2020).
+
+    Attributes:
+        varies_within_epoch: Whether steps of one epoch have different temperatures.
+        warmup_epochs: Number of epochs before the divergence has its full weight.
+        counts_rows_once: Whether training ends at temperature 1, so that Bayes' rule
+            holds.
+    """
+
+    varies_within_epoch: bool = False
+    warmup_epochs: float = 0.0
+    counts_rows_once: bool = True
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        """Returns the temperature T of a step, by default that of the final objective.
+
+        Args:
+            epoch: Index of the epoch, from 0.
+            batch: Index of the batch in its epoch, from 0.
+            num_batches: Number M of batches per epoch. May be None for a schedule that
+                does not vary within an epoch.
+            num_rows: Number N of training rows, or the sum of their weights.
+        """
+        return self.target_temperature(num_rows)
+
+    def target_temperature(self, num_rows: float) -> float:
+        """Returns the temperature of the final objective, at which validation is."""
+        return 1.0
+
+    def has_settled(self, epoch: int) -> bool:
+        """Whether an epoch and all after it have the target temperature, on average."""
+        return epoch >= self.warmup_epochs
+
+
+registry = Registry(KLSchedule, package="tfbbb.kl_schedules")
+register = registry.register
 
 
 @register("constant", "Temperature 1 throughout, Bayes' rule: the default.")
@@ -49,13 +96,10 @@ class Tempered(KLSchedule):
 
     def __init__(self, temperature: Temperature):
         self._temperature = positive_number("temperature", temperature)
+        self.counts_rows_once = self._temperature == 1
 
     def get_config(self) -> Config:
         return {"temperature": self._temperature}
-
-    @property
-    def counts_rows_once(self) -> bool:
-        return self._temperature == 1
 
     def target_temperature(self, num_rows: float) -> float:
         return float(self._temperature)
@@ -97,7 +141,7 @@ class LinearWarmup(KLSchedule):
     """
 
     def __init__(self, epochs: Epochs = 10, each_batch: EachBatch = True):
-        self.epochs = positive_number("epochs", epochs)
+        self.epochs = self.warmup_epochs = positive_number("epochs", epochs)
         if not isinstance(each_batch, bool):
             raise ValueError(
                 "`each_batch` must be True or False. "
@@ -106,20 +150,11 @@ class LinearWarmup(KLSchedule):
         self.each_batch = each_batch
         self.varies_within_epoch = self.each_batch
 
-    @property
-    def warmup_epochs(self) -> float:
-        return self.epochs
-
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
     ) -> float:
-        share = (
-            batch / check_num_batches(batch, num_batches) if self.each_batch else 0.0
-        )
+        share = batch / _known(batch, num_batches) if self.each_batch else 0.0
         return min(1.0, (epoch + share) / self.epochs)
-
-    def has_settled(self, epoch: int) -> bool:
-        return epoch >= self.epochs
 
 
 @register(
@@ -152,7 +187,7 @@ class Blundell(KLSchedule):
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
     ) -> float:
-        num_batches = check_num_batches(batch, num_batches)
+        num_batches = _known(batch, num_batches)
         share = math.ldexp(1.0, -(batch + 1)) / -math.expm1(-num_batches * math.log(2))
         return num_batches * share
 
@@ -188,12 +223,10 @@ class FromEffectiveSize(KLSchedule):
         n: The effective number of rows, positive and finite.
     """
 
+    counts_rows_once = False
+
     def __init__(self, n: Rows):
         self.n = positive_number("n", n)
-
-    @property
-    def counts_rows_once(self) -> bool:
-        return False
 
     def target_temperature(self, num_rows: float) -> float:
         return num_rows / self.n
@@ -226,15 +259,20 @@ class RowsPerWeight(KLSchedule):
         num_weights: The number P of weights with a posterior, positive.
     """
 
+    counts_rows_once = False
+
     def __init__(self, num_weights: float):
         self.num_weights = positive_number("num_weights", num_weights)
 
-    def get_config(self) -> Config:
-        return {"num_weights": self.num_weights}
-
-    @property
-    def counts_rows_once(self) -> bool:
-        return False
-
     def target_temperature(self, num_rows: float) -> float:
         return min(1.0, max(_COLDEST, _SHARE * num_rows / self.num_weights))
+
+
+def _known(batch: int, num_batches: int | None) -> int:
+    if num_batches is None or not 0 <= batch < num_batches:
+        raise ValueError(
+            "A schedule that varies within an epoch needs the number of batches per "
+            "epoch, and a batch index below that number. "
+            f"Received: batch={batch}, num_batches={num_batches}"
+        )
+    return num_batches

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
+from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
 
 # exp(-36) is the precision of doubles.
 _NEGLIGIBLE = 36.0

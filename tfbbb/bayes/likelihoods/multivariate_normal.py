@@ -10,7 +10,7 @@ from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal import NormalNoise, standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import Heteroscedastic
 from tfbbb.bayes.likelihoods.standardized_targets import Standardize
-from tfbbb.bayes.posteriors.cholesky_factor import (
+from tfbbb.bayes.posteriors.full_covariance_normal import (
     cholesky_factor,
     number_of_correlations,
     solve,

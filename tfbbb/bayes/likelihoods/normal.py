@@ -8,7 +8,7 @@ from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
-from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
+from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
 
 
 def standard_normal_log_prob(z: tf.Tensor) -> tf.Tensor:

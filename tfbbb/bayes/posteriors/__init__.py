@@ -8,9 +8,13 @@ from tfbbb.bayes.posteriors.joint_normal import JointNormal
 from tfbbb.bayes.posteriors.low_rank_normal import LowRankNormal
 from tfbbb.bayes.posteriors.matrix_normal import MatrixNormal
 from tfbbb.bayes.posteriors.mean_field_normal import MeanFieldNormal
-from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
 from tfbbb.bayes.posteriors.point import Point
-from tfbbb.bayes.posteriors.posterior import Posterior, register, registry
+from tfbbb.bayes.posteriors.posterior import (
+    NormalPosterior,
+    Posterior,
+    register,
+    registry,
+)
 from tfbbb.bayes.posteriors.rank_1 import Rank1
 from tfbbb.bayes.posteriors.tfp_distribution import TFPDistribution
 

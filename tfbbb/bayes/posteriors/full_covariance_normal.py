@@ -5,20 +5,13 @@ from __future__ import annotations
 import math
 
 from tfbbb.base.lazy import keras, tf
-from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.posteriors.cholesky_factor import (
-    cholesky_factor,
-    number_of_correlations,
-    solve,
-)
-from tfbbb.bayes.posteriors.normal_posterior import (
-    HALF_LOG_2PI,
-    NORMAL_ENTROPY,
-    NormalPosterior,
-)
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
+    HALF_LOG_2PI,
     MAX_COVARIANCE,
+    NORMAL_ENTROPY,
     AddWeight,
+    NormalPosterior,
     Parameters,
     Sizes,
     flatten_weights,
@@ -94,9 +87,6 @@ class FullCovarianceNormal(NormalPosterior):
         """Returns the Cholesky factor L of the covariance, [..., n, n]."""
         return cholesky_factor(parameters["log_scale"], parameters["correlations"])
 
-    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        return parameters["mean"]
-
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         variances = tf.reduce_sum(tf.square(self.scale_tril(parameters)), axis=-1)
         return unflatten_weights(variances, shape)
@@ -130,3 +120,28 @@ class FullCovarianceNormal(NormalPosterior):
     def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = tf.reduce_sum(parameters["log_scale"], axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
+
+
+def number_of_correlations(size: int) -> int:
+    """Returns the number of entries strictly below the diagonal."""
+    return size * (size - 1) // 2
+
+
+def cholesky_factor(log_scale: Tensor, correlations: Tensor) -> Tensor:
+    """Returns `L = diag(exp(log_scale)) (I + C)`, [..., n, n].
+
+    C is strictly lower triangular. Its entries [..., n (n - 1) / 2] are in units of the
+    scale of their row, so that one learning rate suits small and large weights.
+    """
+    import tensorflow_probability as tfp
+
+    lower = tfp.math.fill_triangular(correlations)
+    no_padding = [[0, 0]] * (len(lower.shape) - 2)
+    strictly_lower = tf.pad(lower, [*no_padding, [1, 0], [0, 1]])
+    factor = tf.linalg.set_diag(strictly_lower, tf.ones_like(strictly_lower[..., 0]))
+    return tf.exp(log_scale)[..., tf.newaxis] * factor
+
+
+def solve(factor: Tensor, values: ArrayLike) -> Tensor:
+    """Returns `L^-1 v` of vectors, [..., n]."""
+    return tf.linalg.triangular_solve(factor, values[..., tf.newaxis])[..., 0]

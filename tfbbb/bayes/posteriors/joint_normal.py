@@ -8,11 +8,12 @@ from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 from tfbbb.bayes.posteriors.posterior import (
     MAX_COVARIANCE,
+    NORMAL_ENTROPY,
     AddWeight,
     InitialScale,
+    NormalPosterior,
     Parameters,
     Sizes,
     unflatten_weights,
@@ -93,9 +94,6 @@ class JointNormal(NormalPosterior):
 
     def noise_shape(self, shape: Sizes) -> Sizes:
         return (self.size,)
-
-    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        return parameters["mean"]
 
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         squares = tf.square(self.factor(parameters))

@@ -10,14 +10,12 @@ from pydantic import Field
 from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.families.arguments import Integer
-from tfbbb.bayes.posteriors.normal_posterior import (
+from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
-    NormalPosterior,
-)
-from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     InitialScale,
+    NormalPosterior,
     Parameters,
     Sizes,
     flatten_weights,
@@ -95,9 +93,6 @@ class LowRankNormal(NormalPosterior):
 
     def noise_shape(self, shape: Sizes) -> Sizes:
         return (math.prod(shape) + self.rank,)
-
-    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        return parameters["mean"]
 
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         along_directions = tf.reduce_sum(tf.square(parameters["factor"]), axis=-1)

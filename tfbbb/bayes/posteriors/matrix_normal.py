@@ -9,19 +9,17 @@ from pydantic import Field
 
 from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
-from tfbbb.bayes.posteriors.cholesky_factor import (
+from tfbbb.bayes.posteriors.full_covariance_normal import (
     cholesky_factor,
     number_of_correlations,
 )
-from tfbbb.bayes.posteriors.normal_posterior import (
-    HALF_LOG_2PI,
-    NORMAL_ENTROPY,
-    NormalPosterior,
-)
 from tfbbb.bayes.posteriors.posterior import (
+    HALF_LOG_2PI,
     MAX_COVARIANCE,
+    NORMAL_ENTROPY,
     AddWeight,
     InitialScale,
+    NormalPosterior,
     Parameters,
     Sizes,
     matrix_sides,
@@ -159,9 +157,6 @@ class MatrixNormal(NormalPosterior):
                 "`covariance='diagonal'` or 'low_rank_normal'. "
                 f"Received: shape={shape}, which has {rows} rows and {columns} columns"
             )
-
-    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        return parameters["mean"]
 
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         if self.covariance == "eigenbasis":

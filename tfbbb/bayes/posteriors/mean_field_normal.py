@@ -7,13 +7,11 @@ import math
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
-from tfbbb.bayes.posteriors.normal_posterior import (
+from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
-    NormalPosterior,
-)
-from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
+    NormalPosterior,
     Parameters,
     Sizes,
     register,
@@ -63,9 +61,6 @@ class MeanFieldNormal(NormalPosterior):
             "mean": add_weight("mean", shape, mean_initializer),
             "log_scale": add_weight("log_scale", shape, log_scale),
         }
-
-    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        return parameters["mean"]
 
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return _squared_exp(parameters["log_scale"])

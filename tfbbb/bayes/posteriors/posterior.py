@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from tfbbb.base.lazy import keras, ops, tf
+from tfbbb.base.numbers import positive_number
 from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
@@ -211,3 +212,29 @@ def reshape_last_axes(values: ArrayLike, count: int, shape: Sizes) -> Tensor:
     values = tf.convert_to_tensor(values)
     leading = tf.shape(values)[: len(values.shape) - count]
     return tf.reshape(values, tf.concat([leading, shape], axis=0))
+
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+NORMAL_ENTROPY = HALF_LOG_2PI + 0.5
+
+
+class NormalPosterior(Posterior):
+    """A multivariate normal q(w): the marginal of every weight is normal.
+
+    The entropy has a closed form. So does the KL divergence from every prior whose log
+    density has a closed-form mean under normal marginals.
+
+    Args:
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+    """
+
+    def __init__(self, initial_scale: InitialScale = 0.1):
+        self.initial_scale = positive_number("initial_scale", initial_scale)
+
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        return parameters["mean"]
+
+    def initial_log_scale(self, fan_in: int) -> float:
+        """Returns the logarithm of the standard deviation at the start."""
+        return math.log(self.initial_scale) - 0.5 * math.log(fan_in)

@@ -62,8 +62,7 @@ class TFPDistribution(Posterior):
 
     Raises:
         ValueError: A parameter has no initial value, or one that its constraint does
-            not allow; a parameter of the class is not a tensor, or has no known
-            constraint; or, when built, the result is not a distribution over the
+            not allow; or, when built, the result is not a distribution over the
             weight.
     """
 
@@ -78,7 +77,6 @@ class TFPDistribution(Posterior):
             )
         self.make = make
         self.initial = dict(initial or {})
-        self._check_arguments()
         names = self._constraints.keys()
         unknown = sorted(self.initial.keys() - names)
         missing = sorted(names - self.initial.keys() - _DEFAULTS)
@@ -98,37 +96,6 @@ class TFPDistribution(Posterior):
                     f"`initial` is outside of what `{name}` of {make.__name__} can be. "
                     f"Received: initial={initial!r}"
                 )
-
-    def _check_arguments(self) -> None:
-        make: Any = self.make
-        unnamed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        if _is_distribution_class(make):
-            # The signature of the class is the one of TFP's wrapper, without names.
-            own = list(inspect.signature(make.__init__).parameters.values())[1:]
-            named = [p for p in own if p.kind not in unnamed]
-            needed = {p.name for p in named if p.default is p.empty}
-            wrong = sorted(needed - self._constraints.keys())
-            what = "is made of more than tensors"
-            if not wrong:
-                wrong = [name for name in self._constraints if not self._is_free(name)]
-                what = "has parameters that TFP states no constraint of"
-        else:
-            arguments = inspect.signature(make).parameters.values()
-            wrong = [p.name for p in arguments if p.kind in unnamed]
-            what = "does not name its arguments"
-        if wrong:
-            raise ValueError(
-                f"`make` {what}: {wrong}. Pass a function of named, unconstrained "
-                "tensors that returns the distribution. "
-                f"Received: make={self.make!r}"
-            )
-
-    def _is_free(self, name: str) -> bool:
-        try:
-            self._bijector(name)
-        except NotImplementedError:
-            return False
-        return True
 
     def _allows(self, name: str, value: float) -> bool:
         if self._constraints[name] is None:

@@ -9,9 +9,8 @@ from tfbbb.bayes.priors.gamma_normal import GammaNormal
 from tfbbb.bayes.priors.horseshoe import Horseshoe
 from tfbbb.bayes.priors.laplace import Laplace
 from tfbbb.bayes.priors.normal import Normal
-from tfbbb.bayes.priors.prior import Prior, register, registry
+from tfbbb.bayes.priors.prior import Prior, ScaledPrior, register, registry
 from tfbbb.bayes.priors.scale_mixture_normal import ScaleMixtureNormal
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 from tfbbb.bayes.priors.student_t import StudentT
 from tfbbb.bayes.priors.tfp_distribution import TFPDistribution
 

@@ -10,8 +10,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, register
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.priors.prior import Parameters, ScaledPrior, register
 
 
 @register("horseshoe", "Normals with half-Cauchy scales, for sparse weights.")

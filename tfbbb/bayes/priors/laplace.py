@@ -7,8 +7,7 @@ import math
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, register
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.priors.prior import Parameters, ScaledPrior, register
 
 
 @register("laplace", "Independent Laplace distributions around zero.")

@@ -10,10 +10,8 @@ from pydantic import Field
 from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Flag
-from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import AddWeight, Parameters, register
-from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI, Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, Scale, ScaledPrior, register
 
 Trainable = Annotated[
     Flag, Field(description="Whether the scale is learned with the posterior.")

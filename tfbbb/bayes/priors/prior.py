@@ -1,46 +1,24 @@
-"""The base class of priors p(w)."""
+"""The base classes of priors p(w)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
 
 from tfbbb.base.lazy import keras
+from tfbbb.base.numbers import positive_number
 from tfbbb.base.strategy import Registry, Strategy
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import Sizes
 
 AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
-
-
-class WeightMoments(Protocol):
-    """The properties of a weight that a prior may read.
-
-    Attributes:
-        shape: Shape of the weight tensor.
-        size: Number of weights (of one member).
-        members: Number of members; with 1 there is no axis for them.
-        mean: E[w] under q, [..., *shape].
-        variance: Var[w] under q, [..., *shape].
-        prior_parameters: Values of the prior's own variables by name.
-    """
-
-    shape: Sizes
-    size: int
-    members: int
-
-    @property
-    def mean(self) -> Tensor: ...
-
-    @property
-    def variance(self) -> Tensor: ...
-
-    @property
-    def prior_parameters(self) -> Parameters: ...
-
-    def sum(self, values: ArrayLike) -> Tensor:
-        """Returns `values` summed over the weights, [...]."""
+# A `VariationalWeight`, whose module imports this one.
+WeightMoments: TypeAlias = Any
 
 
 class Prior(Strategy):
@@ -117,3 +95,31 @@ class Prior(Strategy):
 
 registry = Registry(Prior, package="tfbbb.priors")
 register = registry.register
+
+
+Scale = Annotated[
+    PositiveNumber | Literal["fan_in"],
+    Field(description="A scale for all weights, or `fan_in` for 1/sqrt(fan_in)."),
+]
+
+
+class ScaledPrior(Prior):
+    """A prior with mode zero and one scale `s` for all weights of a tensor.
+
+    Args:
+        scale: `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
+    """
+
+    scale: float | Literal["fan_in"]
+
+    def __init__(self, scale: Scale = "fan_in"):
+        if isinstance(scale, str) and scale != "fan_in":
+            raise ValueError(
+                "`scale` must be a positive finite number or 'fan_in'. "
+                f"Received: scale={scale!r}"
+            )
+        self.scale = scale if scale == "fan_in" else positive_number("scale", scale)
+
+    def scale_for(self, fan_in: int) -> float:
+        """Returns the scale `s` of a weight with this fan-in."""
+        return 1.0 / math.sqrt(fan_in) if self.scale == "fan_in" else float(self.scale)

@@ -12,8 +12,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Number, PositiveNumber
-from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI, Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, Prior, register
 
 Share = Annotated[Number, Field(gt=0, lt=1, description="Weight of the first normal.")]

@@ -12,8 +12,7 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, register
-from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+from tfbbb.bayes.priors.prior import Parameters, Scale, ScaledPrior, register
 
 Df = Annotated[PositiveNumber, Field(description="Degrees of freedom.")]
 

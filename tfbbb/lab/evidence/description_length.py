@@ -12,7 +12,7 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.lab.evidence.estimate import check_density
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.compression.pruning import is_removed, weights_of
-from tfbbb.model.compression.weightwise_divergence import weightwise_divergence
+from tfbbb.model.layer_posterior import weightwise_divergence
 from tfbbb.prediction import Predictive
 
 # Of a divergence that has no closed form.

@@ -18,9 +18,9 @@ from tfbbb.bayes.priors import GammaNormal
 from tfbbb.bayes.priors import Normal as NormalPrior
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
+from tfbbb.inference.curvature_blocks import set_scale_tril
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
-from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
 from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel

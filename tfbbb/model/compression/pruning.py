@@ -15,7 +15,7 @@ from tfbbb.bayes.signal_to_noise import signal_to_noise
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.compression.weightwise_divergence import has_independent_normals
+from tfbbb.model.layer_posterior import has_independent_normals
 
 # The importance of each weight of a tensor, of its shape, at least 0.
 Ranking = Callable[[VariationalWeight], np.ndarray]

@@ -23,7 +23,7 @@ from tfbbb.base.types import (
     Options,
     Regularizer,
 )
-from tfbbb.bayes.priors import distribution_config
+from tfbbb.bayes.priors import tfp_distribution
 from tfbbb.lab.compat.tfp_layers.adopted_variable import variables_of
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
 
@@ -58,7 +58,7 @@ def to_config(value: object) -> Any:
         return keras.saving.serialize_keras_object(value)
     if isinstance(value, tfp.distributions.Distribution) and not variables_of(value):
         try:
-            config = distribution_config.to_config(as_distribution(value))
+            config = tfp_distribution.to_config(as_distribution(value))
         except ValueError:
             return _pickled(value)
         return {"class_name": _DISTRIBUTION, "config": config}
@@ -73,7 +73,7 @@ def from_config(config: Any) -> Any:
     if not isinstance(config, dict):
         return config
     if config.get("class_name") == _DISTRIBUTION:
-        return distribution_config.from_config(config["config"])
+        return tfp_distribution.from_config(config["config"])
     if config.get("class_name") != _PICKLED:
         # Keras would read in safe mode what this object holds, also in `clone_model`.
         return keras.saving.deserialize_keras_object(config, safe_mode=_in_safe_mode())

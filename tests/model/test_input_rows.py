@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.layers import DenseVariational
-from tfbbb.model.finite_inputs import FiniteInputs
+from tfbbb.model.input_rows import InputRows
 from tfbbb.tables import Schema, preprocessing
 
 GENERATOR = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def test_infinities_beside_missing_values_are_refused():
 def test_check_draws_no_noise_of_the_layers():
     model, x = of_columns()
     seeds = [v.numpy() for v in model.variables if "seed" in v.name]
-    finite = FiniteInputs(model)
+    finite = InputRows(model)
     finite.add(x)
     finite.check()
     assert seeds

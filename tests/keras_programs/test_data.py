@@ -6,7 +6,6 @@ import pandas
 import pytest
 import scipy.sparse
 import tensorflow as tf
-from tfbbb.prediction.sparse_rows import SparseRows
 
 import tfbbb
 from tests.keras_programs.twins import (
@@ -16,6 +15,7 @@ from tests.keras_programs.twins import (
     squared_error,
     twins,
 )
+from tfbbb.prediction.gathered import SparseRows
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(50, 3)).astype("float32")

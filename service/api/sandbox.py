@@ -13,7 +13,7 @@ import orjson
 
 from service.shared.errors import InvalidRequest, InvalidTable, RequestTooLarge
 from service.shared.json_types import JsonObject
-from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
+from service.shared.sandbox import Limits, Task
 
 logger = logging.getLogger(__name__)
 
@@ -44,14 +44,6 @@ class Sandbox:
             lambda: asyncio.Semaphore(processes)
         )
 
-    async def inspect(self, task: Task) -> Inspection:
-        """Describes all columns of a table."""
-        return Inspection.model_validate(await self._result("inspect", task))
-
-    async def preview(self, task: PreviewTask) -> Preview:
-        """Reads some rows of a table."""
-        return Preview.model_validate(await self._result("preview", task))
-
     async def lines(self, name: str, task: Task) -> AsyncGenerator[JsonObject]:
         """Runs a function; yields each `progress`, and at last the `result`.
 
@@ -63,7 +55,8 @@ class Sandbox:
                     raise _ERRORS[error["kind"]](error["message"], error["field"])
                 yield line
 
-    async def _result(self, name: str, task: Task) -> JsonObject:
+    async def result(self, name: str, task: Task) -> JsonObject:
+        """Runs a function, and returns its result."""
         found: JsonObject = {}
         async for line in self.lines(name, task):
             found = line

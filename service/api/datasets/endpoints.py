@@ -147,7 +147,7 @@ async def get_preview(
         columns=[column["name"] for column in dataset.columns],
         text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],
     )
-    return await state.sandbox.preview(task)
+    return Preview.model_validate(await state.sandbox.result("preview", task))
 
 
 @router.delete(

@@ -12,7 +12,7 @@ from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
-from service.shared.sandbox import Limits, Task
+from service.shared.sandbox import Inspection, Limits, Task
 from tfbbb.tables.format import Format
 
 _BLOCK_BYTES = 2**20
@@ -37,7 +37,8 @@ async def upload(
         if inspection is None:
             limits = Limits.from_settings(state.settings)
             task = Task(path=file.path, format=format, limits=limits)
-            inspection = await state.sandbox.inspect(task)
+            found = await state.sandbox.result("inspect", task)
+            inspection = Inspection.model_validate(found)
         return await asyncio.to_thread(
             state.datasets.add, caller, shown, file, format, inspection
         )

@@ -132,7 +132,6 @@ async def put_label(
     """Creates or moves a label, if its version predicts.
 
     The version to which `latest` moves is `latest` until a newer one is published.
-    Needs a key with the scope `train`.
     """
     row = await _move(state, caller, name, label, target.version)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
@@ -148,7 +147,7 @@ async def put_label(
 async def delete_label(
     state: State, _: Training, name: ModelName, label: LabelName
 ) -> None:
-    """Deletes the label, but not its version. Needs a key with the scope `train`.
+    """Deletes the label, but not its version.
 
     `latest` is then the newest version again.
     """

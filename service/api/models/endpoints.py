@@ -133,7 +133,7 @@ async def remove_version(
     """Deletes the files of an unused version; its number is never used again.
 
     Refused while a label points at the version, a job starts from it, or it is
-    `latest`. Needs a key with the scope `train`.
+    `latest`.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
     _check_is_not_latest(await state.models.model(name), version)

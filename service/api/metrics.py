@@ -222,8 +222,9 @@ def job_metrics(database: Database) -> Iterable[Metric]:
     for state in JobState:
         states.add_metric([state], counts.get(state, 0))
     bounds = [*map(str, map(float, _SECONDS)), "+Inf"]
-    for state, *finished, seconds in ended:
-        durations.add_metric([state], list(zip(bounds, finished, strict=True)), seconds)
+    for ended_as, *finished, seconds in ended:
+        buckets = list(zip(bounds, finished, strict=True))
+        durations.add_metric([ended_as], buckets, seconds)
     waiting = GaugeMetricFamily(
         "tfbbb_job_oldest_queued_seconds", "Age of the oldest queued job.", age
     )

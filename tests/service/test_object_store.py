@@ -110,4 +110,4 @@ def test_lost_bucket_is_reported_and_predictions_continue(
     assert ask(client, "diabetes", BODY).status_code == 200
     upload = client.post("/v1/datasets", content=b"a,b\n5,6\n")
     assert upload.status_code == 503
-    assert "There is no such bucket" in upload.json()["error"]
+    assert "there is no such bucket" in upload.json()["error"]

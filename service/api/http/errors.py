@@ -176,11 +176,11 @@ def outage(error: Exception) -> ServiceError | None:
     reason = without_statement(error)
     if isinstance(error, OSError):
         is_full, refused = error.errno in _FULL, error.errno in _REFUSED
-        why = (error.strerror or "it is refused").lower()
+        why = error.strerror or "It is refused"
     else:
         is_full = "disk is full" in reason or "disk full" in reason.lower()
         refused = "readonly" in reason or "read-only" in reason
-        why = "the database is read-only"
+        why = "The database is read-only"
     if is_full:
         return InsufficientStorage(
             "The disk of the service is full; its operator must free space, or delete "
@@ -188,7 +188,8 @@ def outage(error: Exception) -> ServiceError | None:
         )
     if refused and not isinstance(error, DatabaseFileError):
         return Unavailable(
-            f"The service cannot write: {why}; its operator must check the disk."
+            f"The service cannot write: {why[0].lower()}{why[1:]}; its operator must "
+            "check the disk or the store."
         )
     if isinstance(error, OSError):
         return None

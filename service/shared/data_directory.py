@@ -6,11 +6,10 @@ import logging
 import os
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
-from service.shared.database import timestamp
 from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ def lock_data_directory(settings: Settings) -> Iterator[None]:
         owner = {
             "process": os.getpid(),
             "host": socket.gethostname(),
-            "since": timestamp(round(time.time())),
+            "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
         os.ftruncate(file, 0)
         os.pwrite(file, json.dumps(owner).encode(), 0)

@@ -1,13 +1,14 @@
 """`tfbbb serve`."""
 
 import logging
+import multiprocessing
 import os
 import shlex
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,8 @@ from tfbbb.cli.service_options import (
 )
 
 if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+
     from service.api.keys.credential import Credential
     from service.shared.settings import Settings
 
@@ -101,7 +104,12 @@ def serve(
         if settings.job_slots:
             _check_tensorflow()
         if settings.store is not None:
-            _check_store(settings, models)
+            if models is not None:
+                raise CommandError(
+                    "The models are either in a directory or in an object store: give "
+                    f"--models or TFBBB_STORE, not both. Received: --models {models}, "
+                    f"TFBBB_STORE={settings.store}"
+                )
         else:
             if settings.job_slots or models is None:
                 _make_directory(settings.models)
@@ -125,9 +133,36 @@ def _run(settings: "Settings", host: str, reserved: socket.socket) -> None:
     from service.parent.processes import run
 
     port = reserved.getsockname()[1]
-    key = _prepare(settings, host)
-    _print_url(host, port, key, settings)
+    _say(_in_a_fork(lambda: _prepare(settings, host, port)))
     run(settings, host, port)
+
+
+def _in_a_fork(prepare: Callable[[], str]) -> str:
+    """Runs a function in a copy of this process, whose memory ends with it.
+
+    What it imports takes twice the memory that this process, which stays, needs.
+    """
+    fork = multiprocessing.get_context("fork")
+    results: SimpleQueue[str | Exception] = fork.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put(prepare())
+        except Exception as error:
+            results.put(error)
+
+    child = fork.Process(target=run, daemon=True)
+    child.start()
+    try:
+        child.join()
+    finally:
+        child.terminate()
+    if results.empty():
+        raise CommandError("The process that prepares the database was killed.")
+    result = results.get()
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _reserve_port(host: str, port: int) -> socket.socket:
@@ -150,19 +185,22 @@ def _reserve_port(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _prepare(settings: "Settings", host: str) -> "Credential | None":
-    """Prepares the database and the directories; returns the first key, if made."""
+def _prepare(settings: "Settings", host: str, port: int) -> str:
+    """Prepares the database and the directories; returns where the service answers."""
     from service.api.keys.credential import CredentialError
     from service.api.keys.repository import NoKeyError, create_first_key
     from service.api.preparation import prepare
     from service.shared.installation import InstallationError
 
+    if settings.store is not None:
+        _check_store(settings)
     try:
         with service_database(settings, starting=True) as database:
             prepare(database, settings)
-            return create_first_key(database, settings, host)
+            key = create_first_key(database, settings, host)
     except (InstallationError, NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None
+    return _describe_url(host, port, key, settings)
 
 
 def _database_options(settings: "Settings") -> str:
@@ -179,34 +217,33 @@ def _database_options(settings: "Settings") -> str:
     return options
 
 
-def _print_url(
+def _describe_url(
     host: str, port: int, key: "Credential | None", settings: "Settings"
-) -> None:
+) -> str:
     # A browser cannot open the address that stands for all addresses of the machine.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if settings.insecure:
-        _say(f"{url} accepts every request without a key.")
-    elif key is None:
-        _say(
+        return f"{url} accepts every request without a key."
+    if key is None:
+        return (
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
             f"train{_database_options(settings)}`."
         )
-    else:
-        said = f"{url}?key={key.text}"
-        if _logs_are_json():  # Others may read logs.
-            file = settings.data_dir / "first-key.txt"
-            file.touch(mode=0o600)
-            file.write_text(f"{said}\n")
-            _say(
-                f"{file} contains a URL with an admin key, written only once: open or "
-                "save it, then delete the file."
-            )
-        else:
-            _say(
-                "This URL contains an admin key, shown only once; open or save it:\n\n"
-                f"    {said}\n"
-            )
+    with_key = f"{url}?key={key.text}"
+    if not _logs_are_json():
+        return (
+            "This URL contains an admin key, shown only once; open or save it:\n\n"
+            f"    {with_key}\n"
+        )
+    # Others may read logs.
+    file = settings.data_dir / "first-key.txt"
+    file.touch(mode=0o600)
+    file.write_text(f"{with_key}\n")
+    return (
+        f"{file} contains a URL with an admin key, written only once: open or save it, "
+        "then delete the file."
+    )
 
 
 def _logs_are_json() -> bool:
@@ -230,15 +267,9 @@ def _check_tensorflow() -> None:
         ) from None
 
 
-def _check_store(settings: "Settings", models: Path | None) -> None:
+def _check_store(settings: "Settings") -> None:
     from service.shared.store import StoreError, open_store
 
-    if models is not None:
-        raise CommandError(
-            "The models are either in a directory or in an object store: give --models "
-            f"or TFBBB_STORE, not both. Received: --models {models}, "
-            f"TFBBB_STORE={settings.store}"
-        )
     try:
         store = open_store(settings)
         store.check()

@@ -30,13 +30,12 @@ COLUMN_FEATURES = (
 CLASSES = ("setosa", "versicolor", "virginica")
 
 
-def write_manifest(
-    directory: Path,
+def manifest(
     features: Sequence[Feature],
-    classes: tuple[str, ...] | None,
+    classes: tuple[str, ...] | None = None,
     **others: Any,
-) -> None:
-    """Writes the manifest of a model whose other files are in `directory`."""
+) -> Manifest:
+    """Returns the manifest of a small model."""
     matrix = all(feature.tensor == "inputs" for feature in features)
     fields: dict[str, Any] = {
         "created": "2030-01-01T00:00:00+00:00",
@@ -72,7 +71,17 @@ def write_manifest(
         "passes": {},
         "numpy": NumpyInfo(difference=0.0),
     }
-    fields |= others
+    return Manifest(**(fields | {"files": {}} | others))
+
+
+def write_manifest(
+    directory: Path,
+    features: Sequence[Feature],
+    classes: tuple[str, ...] | None = None,
+    **others: Any,
+) -> None:
+    """Writes the manifest of a model whose other files are in `directory`."""
+    found = manifest(features, classes, files=file_digests(directory), **others)
     path = directory / MANIFEST_PATH
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(Manifest(**fields, files=file_digests(directory)).to_json())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(found.to_json())

@@ -213,10 +213,9 @@ def test_benchmarks_are_refused_outside_a_clone(installed, tmp_path):
 
 
 def test_the_wheel_creates_a_database(installed, tmp_path):
-    """The migrations are files that no import names."""
     program = (
-        "from service.shared.database import Database, upgrade\n"
-        "upgrade(Database('sqlite:///jobs.sqlite3'))\n"
+        "from service.shared.database import Database, create_tables\n"
+        "create_tables(Database('sqlite:///jobs.sqlite3'))\n"
     )
     run(installed / "python", "-c", program, cwd=tmp_path)
     assert (tmp_path / "jobs.sqlite3").stat().st_size > 0

@@ -14,7 +14,6 @@ from sqlalchemy.exc import DBAPIError
 from service.api.http.errors import responses
 from service.api.models.repository import version_times
 from service.api.state import ServiceState, State
-from service.shared.database import DatabaseFileError
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.store import StoreError
 
@@ -123,9 +122,6 @@ async def _problem(
     except TimeoutError:
         meanwhile = _WITHOUT_DATABASE if name == "database" else ""
         return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s.{meanwhile}"
-    except DatabaseFileError as error:
-        # Reported once, although other checks may fail for the same reason.
-        return f"{name}: {error.orig}" if name == "database" else None
     except DBAPIError as error:
         # The endpoint needs no key, so only the log gets the address.
         logger.warning("the database does not answer: %s", error.orig)
@@ -136,7 +132,8 @@ async def _problem(
 
 async def _check_database(state: ServiceState) -> None:
     def ask() -> None:
-        state.database.check()
+        if state.database.path is not None and not state.database.path.is_file():
+            raise Unavailable("Its file is gone: stop the service, restore a backup.")
         with state.database.reading() as session:
             session.execute(sqlalchemy.select(1))
 

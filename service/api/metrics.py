@@ -33,7 +33,6 @@ from service.shared.errors import Unavailable
 from service.shared.files import directory_bytes
 from service.shared.job_state import ENDED, JobState
 from service.shared.settings import Settings
-from service.shared.shared_counters import VARIABLE
 from tfbbb.version import __version__, commit
 
 
@@ -59,7 +58,7 @@ class Registries:
         self.observed = CollectorRegistry()
         # Counters of several processes cannot hold it.
         self.observe(_build_info)
-        self._directory = os.environ.get(VARIABLE)
+        self._directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         if self._directory is None:
             ProcessCollector(registry=self.observed)
 

@@ -3,8 +3,7 @@
 from service.api.datasets.store import DatasetStore
 from service.api.keys.repository import preset_admin_key
 from service.shared.data_directory import write_reserve
-from service.shared.database import Database, upgrade
-from service.shared.installation import check_installation
+from service.shared.database import Database, create_tables
 from service.shared.settings import Settings
 from service.shared.store import open_store
 
@@ -16,8 +15,7 @@ def prepare(database: Database, settings: Settings) -> None:
     if not store.is_directory:
         store.models.mkdir(exist_ok=True)
     database.wait()
-    upgrade(database)
-    check_installation(database, settings)
+    create_tables(database)
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
     DatasetStore(settings, database, store).sweep()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from service.job_process.cleanup import remove_scratch
 from service.job_process.heartbeat import Heartbeat
 from service.job_process.limits import Limits
 from service.job_process.publish import CancelledError, publish, staging_directory
+from service.job_process.upkeep import remove_scratch
 from service.shared.database import LOST
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError
@@ -30,11 +30,8 @@ class ShutdownError(Exception):
     """The process must end; its job goes back to the queue."""
 
 
-class Exportable(Protocol):
-    """A trained model."""
-
-    def export(self, directory: Path) -> None:
-        """Writes the model as a SavedModel at a path that does not exist yet."""
+# Writes a trained model as a SavedModel at a path that does not exist yet.
+Export = Callable[[Path], None]
 
 
 class Trainer(Protocol):
@@ -50,7 +47,7 @@ class Trainer(Protocol):
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
         clock: JobClock,
-    ) -> Exportable:
+    ) -> Export:
         """Trains, and continues where an earlier attempt stopped.
 
         Tells the clock which part of the work begins.
@@ -59,20 +56,14 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of a job.
-
-    Args:
-        queue: The queue that holds the job.
-        lease: The lease of the attempt.
-        stopping: Set when the process must end before the job does.
-        trainer: Trains the model.
-        end: Ends the process at once, if the attempt is over its limits.
-    """
+    """One attempt of a job."""
 
     queue: Queue
     lease: Lease
+    # Set when the process must end before the job does.
     stopping: threading.Event
     trainer: Trainer
+    # Ends the process at once, if the attempt is over its limits.
     end: Callable[[], object]
 
     def run(self) -> bool:
@@ -115,14 +106,14 @@ class Attempt:
         job = self._retry(self._job)
         if self.queue.store.is_directory and self.queue.store.models.exists():
             self.queue.store.check()  # Not after a training that would be lost.
-        trained = self._train(job, heartbeat, clock)
+        export = self._train(job, heartbeat, clock)
         heartbeat.send()
         self._retry(lambda: self.queue.begin_export(self.lease))
         logger.info("trained; exporting")
         staged = staging_directory(self.queue.store.models, self.lease)
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
-        trained.export(staged)
+        export(staged)
         clock.begin("version")
         version = self._retry(lambda: publish(self.queue, self.lease, staged))
         clock.end()
@@ -130,7 +121,7 @@ class Attempt:
         logger.info("took %.1f s: %s", clock.elapsed, took)
         logger.info("published %s, version %d", job.name, version)
 
-    def _train(self, job: Job, heartbeat: Heartbeat, clock: JobClock) -> Exportable:
+    def _train(self, job: Job, heartbeat: Heartbeat, clock: JobClock) -> Export:
         """Trains from the stored checkpoints, and stores new ones."""
         store, saved_step = self.queue.store, 0
         serving = self._retry(lambda: self._latest(job.name))

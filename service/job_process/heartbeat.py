@@ -26,14 +26,8 @@ _SECONDS_OF_TIMING = 1.0
 class Heartbeat:
     """Renews a lease, records the progress of its job, and ends it at its limits.
 
-    It is a thread beside the training.
-
-    While the database does not answer, training continues and the progress is kept in
-    memory; publishing checks the lease.
-
-    Attributes:
-        stale: Whether the lease has ended.
-        cancelled: Whether the job must be cancelled.
+    It is a thread beside the training. While the database does not answer, training
+    continues and the progress is kept in memory; publishing checks the lease.
     """
 
     def __init__(

@@ -17,13 +17,7 @@ _SECONDS_TO_STOP = 25.0
 
 
 class Limits:
-    """The limits of one attempt.
-
-    Args:
-        queue: The queue that holds the job.
-        lease: The lease of the attempt.
-        end: Ends the process of the attempt.
-    """
+    """The limits of one attempt; `end` ends its process."""
 
     def __init__(self, queue: Queue, lease: Lease, end: Callable[[], object]) -> None:
         self._queue = queue
@@ -35,8 +29,7 @@ class Limits:
     def enforce(self, *, must_stop: bool) -> None:
         """Ends the process if the attempt is over a limit, and records the reason.
 
-        Args:
-            must_stop: Whether the attempt was asked to stop, for which it has time.
+        An attempt that was asked to stop has time to do so.
         """
         settings, queue, lease = self._queue.settings, self._queue, self._lease
         now = time.monotonic()

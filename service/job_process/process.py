@@ -32,11 +32,7 @@ def end_process(code: int) -> NoReturn:
 
 
 class Process:
-    """This process, which runs one job after the other.
-
-    Args:
-        once: Whether it runs one job, prints the job's log, and ends.
-    """
+    """This process; with `once` it runs one job, prints the job's log, and ends."""
 
     def __init__(self, *, once: bool = False) -> None:
         self._once = once

@@ -28,14 +28,9 @@ _SECONDS_TO_ANSWER = 10.0
 
 
 class RayJobs:
-    """Submits jobs to the Jobs API of a Ray cluster.
+    """Submits jobs to the Jobs API of a Ray cluster at `http://HOST:8265`.
 
-    Args:
-        queue: The queue of the jobs.
-        address: The address of the API, `http://HOST:8265`.
-        cpus: Processor cores that Ray reserves for a job.
-        gpus: GPUs that Ray reserves for a job.
-        command: What runs a worker on the nodes.
+    Ray reserves `cpus` and `gpus` for each job, and runs `command` on its nodes.
     """
 
     def __init__(

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 import tfbbb
+from service.job_process.attempt import Export
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
@@ -37,29 +39,8 @@ class OtherVersionError(Exception):
 
 
 @dataclass(frozen=True)
-class TrainedJob:
-    """The trained model of a job, with its lineage.
-
-    Args:
-        trained: The model.
-        lineage: Origin of the version, for its manifest.
-    """
-
-    trained: "TrainedTable"
-    lineage: JsonObject
-
-    def export(self, directory: Path) -> None:
-        """Writes the model as a SavedModel at a path that does not exist yet."""
-        self.trained.export_to(directory, lineage=self.lineage)
-
-
-@dataclass(frozen=True)
 class TableTrainer:
-    """Trains networks on tables.
-
-    Args:
-        settings: The settings, with the directories of datasets, models and jobs.
-    """
+    """Trains networks on tables."""
 
     settings: Settings
 
@@ -94,7 +75,7 @@ class TableTrainer:
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
         clock: JobClock,
-    ) -> TrainedJob:
+    ) -> Export:
         """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
         spec = _spec(job)
         import_tensorflow()
@@ -133,7 +114,7 @@ class TableTrainer:
             files.discard_scratch()
             store.remove_checkpoints(job.id)
             table = trained()
-        return TrainedJob(table, _lineage(job, spec, table))
+        return partial(table.export_to, lineage=_lineage(job, spec, table))
 
 
 def _spec(job: Job) -> JobSpec:

@@ -28,14 +28,9 @@ _SECONDS_FOR_OTHERS = 1.0
 
 
 class Worker:
-    """Runs jobs, one after the other.
+    """Runs jobs, one after the other, until the process must end.
 
-    Args:
-        queue: The queue of the jobs.
-        trainer: Trains their models.
-        process: The process of the worker.
-        stopping: Set when the process must end.
-        prepares: Whether it imports its libraries when a table is uploaded.
+    One that `prepares` imports its libraries when a table is uploaded.
     """
 
     def __init__(

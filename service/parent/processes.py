@@ -12,7 +12,6 @@ from types import FrameType
 
 from service.parent.supervision import SupervisedProcess
 from service.shared.settings import Settings
-from service.shared.shared_counters import shared_counters
 from service.shared.temporary import temporary_directory
 
 _API = "service.api.worker"
@@ -28,14 +27,12 @@ def run(settings: Settings, host: str, port: int) -> None:
     All of them are told to stop at once: the API finishes its requests, while the
     workers requeue their jobs. A process that ends before is started anew.
     """
-    with (
-        _noted_signals() as noted,
-        temporary_directory("api") as directory,
-        shared_counters() as counters,
-    ):
+    with _noted_signals() as noted, temporary_directory("api") as directory:
         environment = os.environ | settings.environment()
         # The child processes read keys from the database.
         environment.pop("TFBBB_ADMIN_KEY", None)
+        # Where the library of the metrics keeps the counters of all API processes.
+        counters = {"PROMETHEUS_MULTIPROC_DIR": str(directory)}
         children = [
             *_api_processes(settings, host, port, directory, environment | counters),
             *workers(settings, environment),

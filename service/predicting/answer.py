@@ -208,7 +208,6 @@ def prepare(
 
     Needs no TensorFlow.
     """
-    query = query.move_tensor_parameters(manifest.features)
     _check_questions(query, manifest)
     num_samples = (
         query.parameters.num_samples
@@ -316,15 +315,8 @@ def _check_questions(query: Query, manifest: Manifest) -> None:
 
 def _read_table(query: Query, manifest: Manifest) -> Inputs:
     if query.by_rows:
-        inputs = from_rows(query.rows, manifest, "instances")
-    else:
-        inputs = from_columns(query.columns, manifest)
-    if query.fault is not None:
-        to_tensors(
-            inputs, manifest
-        )  # Raises a better error if the mistake is in the table.
-        raise query.fault
-    return inputs
+        return from_rows(query.rows, manifest, "instances")
+    return from_columns(query.columns, manifest)
 
 
 def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:

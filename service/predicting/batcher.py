@@ -8,17 +8,13 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from service.predicting.pace import Pace
 from service.shared.errors import DeadlineExceeded, Overloaded
 from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Result = TypeVar("Result")
-Answer = TypeVar("Answer")
 
 _QUICK_SECONDS = 0.003
 # While the event loop is overloaded, so long may a request take, but so few are always
@@ -28,39 +24,34 @@ _FIRST_SECONDS_PER_REQUEST, _GAIN = 3e-4, 0.1
 
 
 @dataclass(eq=False)
-class Task(Generic[T, Result, Answer]):
+class Task:
     """A request that waits to be computed.
 
-    Args:
-        subject: What is computed.
-        key: Tasks with the same key may be computed together, and in blocks of rows;
-            None for a task that is computed alone and whole.
-        rows: Number of rows.
-        work: The work of all rows.
-        deadline: Time of `time.monotonic` at which the client is answered in any case.
-        pace: How long batches of this kind take.
+    Tasks with the same key may be computed together, and in blocks of rows; one without
+    a key is computed alone and whole.
     """
 
-    subject: T
+    subject: Any
     key: Hashable | None
     rows: int
     work: float
+    # Of `time.monotonic`; then the client is answered in any case.
     deadline: float
     pace: Pace
-    results: list[Result] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
     done: int = 0
     is_large: bool = False
     is_quick: bool = False
     is_over: bool = False
     # The seconds that those who come later have to wait for it.
     seconds: float = 0.0
-    answer: "asyncio.Future[Answer]" = field(init=False)
+    answer: "asyncio.Future[Any]" = field(init=False)
 
 
-class Portion(NamedTuple, Generic[T, Result, Answer]):
+class Portion(NamedTuple):
     """The rows of a task that are computed next."""
 
-    task: Task[T, Result, Answer]
+    task: Task
     rows: slice
 
     @property
@@ -70,11 +61,11 @@ class Portion(NamedTuple, Generic[T, Result, Answer]):
         return self.task.work * rows / self.task.rows
 
 
-class _Waiting(Generic[T, Result, Answer]):
+class _Waiting:
     """Tasks that wait, by their keys: a key that was asked for first comes first."""
 
     def __init__(self) -> None:
-        self._by_key: dict[Hashable, deque[Task[T, Result, Answer]]] = {}
+        self._by_key: dict[Hashable, deque[Task]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_key)
@@ -82,17 +73,17 @@ class _Waiting(Generic[T, Result, Answer]):
     def __contains__(self, key: Hashable | None) -> bool:
         return key in self._by_key
 
-    def push(self, task: Task[T, Result, Answer]) -> None:
+    def push(self, task: Task) -> None:
         """Adds a task."""
         if task.key in self._by_key:
             self._by_key[task.key].append(task)
         else:
             self._by_key[task.key or task] = deque([task])
 
-    def take(self) -> list[Portion[T, Result, Answer]]:
+    def take(self) -> list[Portion]:
         """Removes the tasks of one key, up to the work of a block."""
         key, waiting = next(iter(self._by_key.items()))
-        batch: list[Portion[T, Result, Answer]] = []
+        batch: list[Portion] = []
         room = waiting[0].pace.block_work
         while waiting and (not batch or waiting[0].work <= room):
             task = waiting.popleft()
@@ -105,7 +96,7 @@ class _Waiting(Generic[T, Result, Answer]):
         return batch
 
 
-class Batcher(Generic[T, Result, Answer]):
+class Batcher:
     """A bounded queue of tasks, which are computed in batches.
 
     Waiting tasks that have the same key are joined, up to the work of one block; none
@@ -114,18 +105,14 @@ class Batcher(Generic[T, Result, Answer]):
     compute all others. A task that is larger than a block is computed block by block,
     and takes turns with smaller ones. Whether a request is taken is decided here: by
     the number and the bytes of those that wait, by the time until its turn, and by its
-    deadline.
-
-    Args:
-        compute: Computes the portions of a batch.
-        finish: Makes the answer of a subject whose rows are computed.
-        settings: The limits, and the number of threads.
+    deadline. `compute` computes the portions of a batch, and `finish` makes the answer
+    of a subject whose rows are computed.
     """
 
     def __init__(
         self,
-        compute: Callable[[Sequence[Portion[T, Result, Answer]]], Sequence[Result]],
-        finish: Callable[[T, Sequence[Result]], Answer],
+        compute: Callable[[Sequence[Portion]], Sequence[Any]],
+        finish: Callable[[Any, Sequence[Any]], Any],
         settings: Settings,
     ) -> None:
         self._compute = compute
@@ -137,9 +124,9 @@ class Batcher(Generic[T, Result, Answer]):
         self._seconds_per_request = _FIRST_SECONDS_PER_REQUEST
         self._changed = threading.Condition()
         # Those of the event loop, those of the threads, and those that need turns.
-        self._quick = _Waiting[T, Result, Answer]()
-        self._small = _Waiting[T, Result, Answer]()
-        self._large: deque[Task[T, Result, Answer]] = deque()
+        self._quick = _Waiting()
+        self._small = _Waiting()
+        self._large: deque[Task] = deque()
         self._took_large = False
         # Until all tasks are computed, by whether they are large.
         self._seconds = [0.0, 0.0]
@@ -173,7 +160,7 @@ class Batcher(Generic[T, Result, Answer]):
             return error
         return None
 
-    async def answer(self, task: Task[T, Result, Answer]) -> Answer:
+    async def answer(self, task: Task) -> Any:
         """Returns the answer of a task; if cancelled, drops the task.
 
         Raises `DeadlineExceeded` at the deadline, whatever is being computed, and
@@ -233,7 +220,7 @@ class Batcher(Generic[T, Result, Answer]):
                 seconds - most,
             )
 
-    def _submit(self, task: Task[T, Result, Answer]) -> None:
+    def _submit(self, task: Task) -> None:
         left = task.deadline - time.monotonic()
         if left <= 0.0:
             raise _deadline_passed()
@@ -270,7 +257,7 @@ class Batcher(Generic[T, Result, Answer]):
             self._seconds[task.is_large] += task.seconds
             self._changed.notify()
 
-    def _drop(self, task: Task[T, Result, Answer]) -> None:
+    def _drop(self, task: Task) -> None:
         """Notes that nobody waits for a task any more."""
         if task.is_quick:
             task.is_over = True
@@ -279,7 +266,7 @@ class Batcher(Generic[T, Result, Answer]):
             task.is_over = True
             self._pass(task, task.seconds)
 
-    def _pass(self, task: Task[T, Result, Answer], seconds: float) -> None:
+    def _pass(self, task: Task, seconds: float) -> None:
         """Takes the seconds of what is computed from those that others wait for."""
         seconds = min(seconds, task.seconds)
         task.seconds -= seconds
@@ -300,7 +287,7 @@ class Batcher(Generic[T, Result, Answer]):
             except Exception:
                 logger.exception("a batch failed")
 
-    def _next_batch(self) -> list[Portion[T, Result, Answer]]:
+    def _next_batch(self) -> list[Portion]:
         """Waits for tasks, and removes what is computed next from the queue."""
         with self._changed:
             while not (self._small or self._large):
@@ -313,10 +300,8 @@ class Batcher(Generic[T, Result, Answer]):
                 return [] if task.is_over else [_next_portion(task)]
             return self._small.take()
 
-    def _computed(
-        self, batch: Sequence[Portion[T, Result, Answer]]
-    ) -> list[tuple[Task[T, Result, Answer], Answer | Exception]]:
-        """Computes a batch; returns the tasks that are finished with their answers.
+    def _computed(self, batch: Sequence[Portion]) -> list[tuple[Task, Any]]:
+        """Computes a batch; returns finished tasks with their answers or exceptions.
 
         If it fails, each task is computed alone, so that a task fails only by itself.
         """
@@ -331,7 +316,7 @@ class Batcher(Generic[T, Result, Answer]):
             return [pair for portion in batch for pair in self._computed([portion])]
         pace, seconds = batch[0].task.pace, time.perf_counter() - begin
         pace.observe(sum(portion.work for portion in batch), seconds)
-        finished: list[tuple[Task[T, Result, Answer], Answer | Exception]] = []
+        finished: list[tuple[Task, Any]] = []
         for (task, rows), result in zip(batch, results, strict=True):
             task.results.append(result)
             if rows.stop < task.rows:
@@ -340,7 +325,7 @@ class Batcher(Generic[T, Result, Answer]):
                 finished.append((task, self._finished(task)))
         return finished
 
-    def _continue(self, task: Task[T, Result, Answer], seconds: float) -> None:
+    def _continue(self, task: Task, seconds: float) -> None:
         """Puts a large task back, before those that came later."""
         with self._changed:
             if not task.is_over:
@@ -348,14 +333,14 @@ class Batcher(Generic[T, Result, Answer]):
                 self._large.appendleft(task)
                 self._changed.notify()
 
-    def _finished(self, task: Task[T, Result, Answer]) -> Answer | Exception:
+    def _finished(self, task: Task) -> Any:
         try:
             return self._finish(task.subject, task.results)
         except Exception as error:
             return error
 
 
-def _next_portion(task: Task[T, Result, Answer]) -> Portion[T, Result, Answer]:
+def _next_portion(task: Task) -> Portion:
     begin = task.done
     rows = task.rows - begin
     if task.key is not None:
@@ -365,7 +350,7 @@ def _next_portion(task: Task[T, Result, Answer]) -> Portion[T, Result, Answer]:
 
 
 def _deliver(
-    outcomes: Sequence[tuple[Task[T, Result, Answer], Answer | Exception]],
+    outcomes: Sequence[tuple[Task, Any]],
 ) -> None:
     """Answers tasks from a thread; their event loop wakes up once for all of them."""
     if outcomes:
@@ -374,7 +359,7 @@ def _deliver(
 
 
 def _answer(
-    outcomes: Sequence[tuple[Task[T, Result, Answer], Answer | Exception]],
+    outcomes: Sequence[tuple[Task, Any]],
 ) -> None:
     for task, outcome in outcomes:
         if task.answer.done():
@@ -385,7 +370,7 @@ def _answer(
             task.answer.set_result(outcome)
 
 
-def _expire(answer: "asyncio.Future[Answer]") -> None:
+def _expire(answer: "asyncio.Future[Any]") -> None:
     if not answer.done():
         answer.set_exception(_deadline_passed())
 

@@ -22,10 +22,6 @@ class ChildProcess:
 
     A process that has ended is started anew by the next call. The call during which it
     ends raises `Unavailable`.
-
-    Args:
-        name: What the process is, in messages.
-        niceness: How far it gives way to other processes.
     """
 
     def __init__(self, name: str, niceness: int = 0) -> None:

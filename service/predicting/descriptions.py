@@ -6,7 +6,6 @@ from service.predicting.version import ServedVersion
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import (
     Description,
-    ModelColumn,
     ModelStatus,
     ModelSummary,
     NewestVersion,
@@ -14,6 +13,8 @@ from service.shared.model_messages import (
     VersionStatus,
 )
 from tfbbb.export.manifest import Manifest
+
+_OF_MANIFEST = Description.model_fields.keys() - {"version", "recalibration", "verdict"}
 
 
 def model_status(
@@ -91,30 +92,8 @@ def _describe(versions: Sequence[ServedVersion]) -> Description | None:
             manifest = version.manifest
             return Description(
                 version=str(version.number),
-                created=manifest.created,
-                task=manifest.task,
-                target=manifest.target,
-                target_notation=manifest.target_notation
-                and dict(manifest.target_notation),
-                units=manifest.units,
-                classes=list(manifest.classes) if manifest.classes else None,
-                features=[
-                    ModelColumn(
-                        name=f.name,
-                        kind=f.kind,
-                        missing=f.missing,
-                        imputed=f.imputed,
-                        notation=None if f.notation is None else dict(f.notation),
-                    )
-                    for f in manifest.features
-                ],
-                default_num_samples=manifest.default_num_samples,
-                libraries=dict(manifest.libraries),
-                engine=manifest.engine,
                 recalibration=_recalibration(manifest),
-                recalibration_choice=manifest.recalibration_choice
-                and dict(manifest.recalibration_choice),
-                metrics=dict(manifest.metrics),
                 verdict=version.verdict,
+                **{name: getattr(manifest, name) for name in _OF_MANIFEST},
             )
     return None

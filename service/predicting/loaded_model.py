@@ -1,6 +1,5 @@
 """A loaded model, which this process computes, or a child that has TensorFlow."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,57 +16,34 @@ _tensorflow = ChildProcess("The process that computes with TensorFlow")
 _there: dict[Path, ExportedModel] = {}
 
 
-class LoadedModel(ABC):
+class LoadedModel:
     """A model that functions can be applied to.
 
-    Attributes:
-        manifest: The manifest of the model.
+    Loads it in a child process if it needs TensorFlow.
     """
 
-    manifest: Manifest
-
-    @abstractmethod
-    def run(self, function: Callable[..., R], *args: Any) -> R:
-        """Returns the result of a function of the model and further arguments."""
-
-    @abstractmethod
-    def unload(self) -> None:
-        """Frees what another process holds of the model."""
-
-
-class _Here(LoadedModel):
-    def __init__(self, path: Path) -> None:
-        from tfbbb.export.reader import load
-
-        self._model = load(path)
-        self.manifest = self._model.manifest
-
-    def run(self, function: Callable[..., R], *args: Any) -> R:
-        return function(self._model, *args)
-
-    def unload(self) -> None:
-        """Does nothing: the memory is freed with the last reference to the model."""
-
-
-class _There(LoadedModel):
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.manifest = _tensorflow.run(_load_there, path)
+        self._here: ExportedModel | None = None
+        if reason := Manifest.read(path).needs_tensorflow:
+            tensorflow_startup.require_tensorflow(f"{reason} The model")
+            self.manifest = _tensorflow.run(_load_there, path)
+            return
+        from tfbbb.export.reader import load
+
+        self._here = load(path)
+        self.manifest = self._here.manifest
 
     def run(self, function: Callable[..., R], *args: Any) -> R:
-        return _tensorflow.run(_run_there, self._path, function, *args)
+        """Returns the result of a function of the model and further arguments."""
+        if self._here is None:
+            return _tensorflow.run(_run_there, self._path, function, *args)
+        return function(self._here, *args)
 
     def unload(self) -> None:
-        if _tensorflow.is_running:
+        """Frees what another process holds of the model."""
+        if self._here is None and _tensorflow.is_running:
             _tensorflow.run(_unload_there, self._path)
-
-
-def load_model(path: Path) -> LoadedModel:
-    """Loads a model, in a child process if it needs TensorFlow."""
-    if reason := Manifest.read(path).needs_tensorflow:
-        tensorflow_startup.require_tensorflow(f"{reason} The model")
-        return _There(path)
-    return _Here(path)
 
 
 def close() -> None:

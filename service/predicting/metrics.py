@@ -94,12 +94,7 @@ class UncertaintyMetrics:
 
 
 class ProcessMetrics:
-    """Figures of the API processes that are alive, and of what waits for them.
-
-    Attributes:
-        waiting: The predictions that have no answer yet.
-        refused: Those that were refused because too much waited.
-    """
+    """Figures of the API processes that are alive, and of what waits for them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._resident = Gauge(

@@ -28,10 +28,10 @@ from service.predicting.child_process import ChildProcess
 from service.predicting.codecs import CODECS
 from service.predicting.codecs.codec import Body, Written
 from service.predicting.descriptions import model_status, model_summary
-from service.predicting.feedback import score_feedback
 from service.predicting.loaded_model import LoadedModel
 from service.predicting.metrics import ProcessMetrics, UncertaintyMetrics
 from service.predicting.registry import ModelRegistry
+from service.predicting.scores import score_feedback
 from service.predicting.version import ServedVersion
 from service.shared.errors import InvalidRequest, Overloaded, Unavailable
 from service.shared.model_messages import (
@@ -94,9 +94,7 @@ class Models:
         self._stopping = threading.Event()
         self._threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
         self._reader = ChildProcess("The process that reads large bodies", _NICENESS)
-        self._batcher: Batcher[Prediction, Arrays, Written | Sequence[Arrays]] = (
-            Batcher(self._compute, _finish, settings)
-        )
+        self._batcher = Batcher(self._compute, _finish, settings)
 
     def start(self) -> None:
         """Begins to compute, and to follow the models directory."""
@@ -308,10 +306,7 @@ class Models:
         name = VersionName(served.name, served.number)
         return name, served.manifest or served.load().manifest, self._settings
 
-    def _compute(
-        self,
-        batch: Sequence[Portion[Prediction, Arrays, Written | Sequence[Arrays]]],
-    ) -> Sequence[Arrays]:
+    def _compute(self, batch: Sequence[Portion]) -> Sequence[Arrays]:
         model, request, _ = batch[0].task.subject
         blocks = [Block(task.subject.request, rows) for task, rows in batch]
         found = model.run(compute, blocks)

@@ -1,7 +1,7 @@
 """A prediction request, as the codecs read it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,9 @@ from service.shared.prediction_parameters import (
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import describe_validation_error, field_path
-from tfbbb.export.manifest import Feature
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
 
-# Inputs of the signature `predict` other than the table, which are parameters.
-_TENSORS = {"num_samples", "seed"}
 _MOST_CHARACTERS = 100
 
 
@@ -29,43 +26,20 @@ _MOST_CHARACTERS = 100
 class Query:
     """A prediction request, before it is validated against a model.
 
-    Args:
-        rows: The value of `instances`, or None.
-        columns: The value of `inputs`, or an Arrow table, or None.
-        parameters: The parameters of the prediction.
-        targets: The value of `targets`, or None.
-        fault: The JSON error of a body that Python's parser accepts. It is raised
-            unless an error in the values locates the mistake better.
+    Either `rows`, the value of `instances`, or `columns`, the value of `inputs` or an
+    Arrow table, is not None.
     """
 
     rows: object
     columns: object
     parameters: DrawParameters
     targets: object
-    fault: InvalidRequest | None
 
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""
         if question.takes_targets:
             return self.targets is not None
         return self.parameters.asks(question)
-
-    def move_tensor_parameters(self, features: Sequence[Feature]) -> "Query":
-        """Moves parameters that TensorFlow Serving takes as tensors to `parameters`."""
-        if not isinstance(self.columns, dict):
-            return self
-        names = {feature.name for feature in features}
-        given = _TENSORS & self.columns.keys() - names
-        if not given:
-            return self
-        parameters = self.parameters.model_dump(exclude_unset=True) | {
-            name: self.columns[name] for name in given
-        }
-        return replace(
-            self,
-            columns={k: v for k, v in self.columns.items() if k not in given},
-            parameters=read_parameters(parameters),
-        )
 
     @property
     def num_rows(self) -> int:
@@ -96,15 +70,6 @@ def check_signature(name: object) -> None:
         raise InvalidRequest(
             f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
             f"Received: {abbreviate(name)}"
-        )
-
-
-def refuse_options(options: Mapping[str, object]) -> None:
-    """Raises `InvalidRequest` if the URL of a request in JSON has parameters."""
-    if options:
-        raise InvalidRequest(
-            "A request in JSON has its parameters in the body, in `parameters`. "
-            f"Received: {abbreviate(min(options))} in the URL"
         )
 
 

@@ -1,21 +1,39 @@
-"""Scores predictions by the targets that came true."""
+"""Reads rows with the targets that came true, and scores them by a version."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.predicting.answer import Request, check_finite
+from service.predicting.answer import Request, VersionName, check_finite, prepare
+from service.predicting.codecs.json_rows import read_rows
 from service.predicting.targets import check_all_usable
+from service.predicting.version import ServedVersion
+from service.shared.errors import InvalidRequest
+from service.shared.settings import Settings
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
     from tfbbb.prediction.result import Predictive
 
 
+_KEYS = {"instances", "inputs", "targets"}
 # Also the levels of the held-out figures.
 LEVELS = (0.5, 0.9, 0.95)
 # A target that the model takes for impossible must not make every later mean infinite.
 _LEAST_LOG_PROB = -1e4
+
+
+def score_feedback(
+    body: bytes | bytearray, version: ServedVersion, settings: Settings
+) -> tuple[Request, dict[str, np.ndarray]]:
+    """Returns the rows of a request of feedback, and their scores."""
+    query = read_rows(body, _KEYS)
+    if query.targets is None:
+        raise InvalidRequest("The rows need `targets`, what came true for each.")
+    model = version.load()
+    name = VersionName(version.name, version.number)
+    request = prepare(name, model.manifest, query, settings)
+    return request, model.run(score, request)
 
 
 def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:

@@ -2,11 +2,11 @@
 
 import struct
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from service.predicting.nested import flattened
 from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import Inputs, check_names, listed, number
@@ -61,6 +61,16 @@ def from_columns(columns: object, manifest: Manifest) -> Inputs:
     named: JsonObject = columns
     names = _names_by_key(named, manifest)
     return {name: named[key] for key, name in names.items()}
+
+
+def flattened(nested: object, shape: Sequence[int]) -> JsonList | None:
+    """Returns the values of lists in lists of a shape; None if they have another."""
+    values: JsonList = [nested]
+    for size in shape:
+        if not all(isinstance(part, list) and len(part) == size for part in values):
+            return None
+        values = list(chain.from_iterable(values))
+    return values
 
 
 def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:

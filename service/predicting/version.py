@@ -1,15 +1,16 @@
 """One version of a model, on disk and in memory."""
 
+import errno
 import logging
 import math
+import os
 import threading
 import time
 from pathlib import Path
 
 from service.predicting.adoption import Ledger
-from service.predicting.loaded_model import LoadedModel, load_model
+from service.predicting.loaded_model import LoadedModel
 from service.predicting.pace import Pace
-from service.predicting.passing_faults import is_passing
 from service.shared.errors import Unavailable
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import VersionState
@@ -24,6 +25,16 @@ _loading = threading.Lock()
 # The pause after a fault that may pass; each further one doubles it.
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+
+# The status codes of TensorFlow that say that it could not, not that it found a fault.
+_TENSORFLOW = frozenset(
+    {
+        *("ResourceExhaustedError", "UnavailableError"),
+        *("AbortedError", "DeadlineExceededError", "CancelledError"),
+    }
+)
+# TensorFlow has no code for these, and quotes the message of the system.
+_QUOTED = tuple(map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EMFILE)))
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 
@@ -166,7 +177,7 @@ class ServedVersion:
     def _load(self) -> None:
         self.state = VersionState.LOADING
         try:
-            model = load_model(self.path)
+            model = LoadedModel(self.path)
             self._record()
             self._paces = {(): model.run(Pace.measure)}
         except Unavailable:
@@ -202,7 +213,7 @@ class ServedVersion:
         if problem is None:
             self._pause, self._retry_at = _FIRST_PAUSE, 0.0
             return
-        if is_passing(problem):
+        if _is_passing(problem):
             self.state = VersionState.START
             self._retry_at = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
@@ -223,3 +234,25 @@ def fingerprint(directory: Path) -> Fingerprint:
     return tuple(
         (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
     )
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether a later try may succeed with the same files.
+
+    An `OSError` says that a file could not be read, and nothing about its content: no
+    descriptor or memory was free, or the disk did not answer. A file that was read and
+    is not the one that was exported is another file for ever.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError | MemoryError):
+            return True
+        if isinstance(cause, RuntimeError) and "can't start new thread" in str(cause):
+            return True
+        if type(cause).__module__.startswith("tensorflow") and (
+            type(cause).__name__ in _TENSORFLOW
+            or any(reason in str(cause) for reason in _QUOTED)
+        ):
+            return True
+        cause = cause.__cause__
+    return False

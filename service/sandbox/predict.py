@@ -107,7 +107,6 @@ class _Asker:
             columns=block,
             parameters=self._parameters,
             targets=None,
-            fault=None,
         )
         version = VersionName("", 0)
         request = prepare(version, self._model.manifest, query, self._settings)

@@ -1,26 +1,20 @@
 """Backs up a service while it runs."""
 
-import fcntl
-import logging
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy
 
 from service.shared.database import Database, new_id
 from service.shared.database.tables import ModelVersion
-from service.shared.database.upgrade import copy_sqlite
 from service.shared.settings import Settings
 from tfbbb.base.files import flush
 
-logger = logging.getLogger(__name__)
-
 _DATABASE = "tfbbb.sqlite3"
-_UNFINISHED = ".unfinished-tfbbb-backup"
-_LOCK = ".lock"
 
 
 class BackupError(Exception):
@@ -37,24 +31,19 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
 
     Datasets and models in an object store are not copied: such a storage has copies
     and versions of its own.
-
-    First removes what killed backups left beside the destination.
     """
     if destination.exists():
         raise BackupError(f"{destination} exists already; name a new directory.")
     _check_models(database, settings)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    _remove_unfinished(destination.parent)
     with _staging(destination) as staging:
         _copy_files(settings, staging)
         if database.path is not None:
-            copy_sqlite(database.path, staging / _DATABASE)
+            _copy_sqlite(database.path, staging / _DATABASE)
             _copy_files(settings, staging)
         # All files must be on the disk before the backup gets its name.
         os.sync()
         staging.rename(destination)
-        (destination / _LOCK).unlink()
-        flush(destination)
         flush(destination.parent)
     return sorted(path.name for path in destination.iterdir())
 
@@ -76,47 +65,24 @@ def _check_models(database: Database, settings: Settings) -> None:
 
 @contextmanager
 def _staging(destination: Path) -> Iterator[Path]:
-    """Yields a directory to copy into, which this process keeps locked."""
-    while True:
-        staging = destination.with_name(f".{destination.name}.{new_id()}{_UNFINISHED}")
-        staging.mkdir(mode=0o700)
-        lock = os.open(staging / _LOCK, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        # Another backup may have removed it as unfinished before it was locked.
-        if _is_locked_by_us(lock) and os.fstat(lock).st_nlink:
-            break
-        os.close(lock)
+    """Yields a directory to copy into; removes it if the backup fails."""
+    staging = destination.with_name(f".{destination.name}.{new_id()}.unfinished")
+    staging.mkdir(mode=0o700)
     try:
         yield staging
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    finally:
-        os.close(lock)
 
 
-def _remove_unfinished(directory: Path) -> None:
-    """Removes the files that killed backups left in a directory."""
-    for staging in directory.glob(f".*{_UNFINISHED}"):
-        try:
-            lock = os.open(staging / _LOCK, os.O_WRONLY)
-        except OSError:
-            continue  # Empty, not a directory, or another user's.
-        try:
-            if _is_locked_by_us(lock):
-                shutil.rmtree(staging)
-                logger.info("removed the unfinished backup %s", staging)
-        except OSError as error:
-            logger.warning("could not remove an unfinished backup: %s", error)
-        finally:
-            os.close(lock)
-
-
-def _is_locked_by_us(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _copy_sqlite(source: Path, destination: Path) -> None:
+    """Copies an SQLite database, also while other processes write to it."""
+    uri = f"{source.absolute().as_uri()}?mode=rw"
+    with (
+        closing(sqlite3.connect(uri, uri=True)) as connection,
+        closing(sqlite3.connect(destination)) as copy,
+    ):
+        connection.backup(copy)
 
 
 def _copy_files(settings: Settings, destination: Path) -> None:
@@ -124,8 +90,6 @@ def _copy_files(settings: Settings, destination: Path) -> None:
     _copy(data / "jobs", destination / "jobs", only="log.txt")
     if settings.store is None:
         _copy(data / "datasets", destination / "datasets")
-        with suppress(FileNotFoundError):
-            shutil.copy2(data / "identity", destination / "identity")
         _copy(settings.models, destination / "models")
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.json_types import JsonList, JsonObject
 
@@ -56,6 +56,8 @@ class VersionStatus(BaseModel):
 
 class ModelColumn(BaseModel):
     """A feature of a model."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     name: str = Field(examples=["age"])
     kind: str = Field(

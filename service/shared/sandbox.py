@@ -12,15 +12,7 @@ MOST_COLUMNS, MOST_DECOMPRESSED_BYTES = 4096, 64 * 2**30
 
 
 class Limits(BaseModel):
-    """Limits on reading a table.
-
-    Attributes:
-        rows: Most rows.
-        columns: Most columns.
-        decompressed_bytes: Most bytes of the values of all rows.
-        memory_bytes: Most address space of the sandbox.
-        seconds: Most processor time of the sandbox.
-    """
+    """Most rows, columns and bytes of a table; most memory and time of the sandbox."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,14 +35,7 @@ class Limits(BaseModel):
 
 
 class Task(BaseModel):
-    """What to do with a file.
-
-    Attributes:
-        path: Path of the file.
-        name: Name of the file, for errors.
-        format: Format of the file.
-        limits: Limits on reading the file.
-    """
+    """What to do with a file, which errors call `name`."""
 
     path: Path
     name: str = "The table"
@@ -59,14 +44,7 @@ class Task(BaseModel):
 
 
 class PreviewTask(Task):
-    """Reads some rows.
-
-    Attributes:
-        rows: Number of rows.
-        skip: Number of rows before them.
-        columns: The columns to return.
-        text_columns: The columns to read as text.
-    """
+    """Reads some rows, after those to skip."""
 
     rows: int
     skip: int
@@ -75,16 +53,7 @@ class PreviewTask(Task):
 
 
 class PredictTask(Task):
-    """Writes the rows with their predictions.
-
-    Attributes:
-        version: Directory of the version that predicts.
-        parameters: The parameters of the prediction.
-        max_work: Most work of rows that are predicted at once.
-        default_num_samples: Number of draws by default; None for that of the model.
-        output: Where to write.
-        written: Format of the output.
-    """
+    """Writes the rows with the predictions of the version in a directory."""
 
     version: Path
     parameters: dict[str, str]

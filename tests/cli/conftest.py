@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.settings import Settings
 from tests.trained import exported_table
 from tfbbb.cli import app
@@ -28,7 +28,7 @@ def service_data(tfbbb, tmp_path):
     """The data directory that a service left where `tfbbb` runs."""
     settings = Settings(data_dir=tmp_path / ".tfbbb")
     database = Database(settings.effective_database_url)
-    upgrade(database)
+    create_tables(database)
     database.close()
     return settings.data_dir
 

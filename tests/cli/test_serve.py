@@ -242,20 +242,3 @@ def test_data_directory_of_a_running_service_is_refused(tfbbb, served, tmp_path)
     )
     assert result.stderr.count("\n") == 1
     assert served == {}
-
-
-def test_database_of_another_data_directory_is_refused(tfbbb, served, tmp_path):
-    shared = (
-        "serve",
-        "--port",
-        0,
-        "--database-url",
-        f"sqlite:///{tmp_path}/db.sqlite3",
-    )
-    assert tfbbb(*shared, "--data-dir", "first").exit_code == 0
-    served.clear()
-    result = tfbbb(*shared, "--data-dir", "second")
-    assert result.exit_code == 1
-    assert f"describes the files in {tmp_path}/first of " in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert served == {}

@@ -38,7 +38,6 @@ LIBRARIES = (
     "pytest",
     "fastapi.testclient",
     "sqlalchemy.orm",
-    "alembic.command",
 )
 
 

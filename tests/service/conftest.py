@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.shared.database import Base, Database, upgrade
+from service.shared.database import Base, Database, create_tables
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service import stand_in
@@ -108,6 +108,6 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def queue(settings: Settings) -> Iterator[Queue]:
     database = Database(settings.effective_database_url)
-    upgrade(database)
+    create_tables(database)
     yield Queue(database, settings)
     database.close()

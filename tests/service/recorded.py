@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.database.tables import ModelVersion
 
 
@@ -11,7 +11,7 @@ from service.shared.database.tables import ModelVersion
 def database_with_versions(url: str, name: str, *numbers: int) -> Iterator[Database]:
     """Opens a database with its tables and some versions of a model."""
     database = Database(url)
-    upgrade(database)
+    create_tables(database)
     add_versions(database, name, *numbers)
     yield database
     database.close()

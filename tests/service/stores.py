@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from service.shared.settings import Settings
-from service.shared.store.directory_store import DirectoryStore
+from service.shared.store import Store
 
 
-def directory_store(models: Path) -> DirectoryStore:
+def directory_store(models: Path) -> Store:
     """A store whose models are in a directory."""
-    return DirectoryStore(Settings(models=models))
+    return Store(Settings(models=models))
 
 
 class S3:

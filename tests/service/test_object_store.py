@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.running import publish_copy
@@ -30,7 +30,7 @@ def trainer_machine(
     data = tmp_path_factory.mktemp("trainer")
     settings = Settings(data_dir=data, store=url, lease_seconds=600.0)
     database = Database(settings.effective_database_url)
-    upgrade(database)
+    create_tables(database)
     yield Queue(database, settings)
     database.close()
 

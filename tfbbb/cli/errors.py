@@ -15,7 +15,6 @@ from tfbbb.base.tensorflow_startup import (
 # The packages of the extra `service`; see pyproject.toml.
 _SERVICE_PACKAGES = frozenset(
     {
-        "alembic",
         "fastapi",
         "fastapi_swagger",
         "httptools",

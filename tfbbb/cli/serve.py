@@ -190,7 +190,6 @@ def _prepare(settings: "Settings", host: str, port: int) -> str:
     from service.api.keys.credential import CredentialError
     from service.api.keys.repository import NoKeyError, create_first_key
     from service.api.preparation import prepare
-    from service.shared.installation import InstallationError
 
     if settings.store is not None:
         _check_store(settings)
@@ -198,7 +197,7 @@ def _prepare(settings: "Settings", host: str, port: int) -> str:
         with service_database(settings, starting=True) as database:
             prepare(database, settings)
             key = create_first_key(database, settings, host)
-    except (InstallationError, NoKeyError, CredentialError) as error:
+    except (NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None
     return _describe_url(host, port, key, settings)
 

@@ -62,7 +62,7 @@ def service_database(
     """Opens the database of a service."""
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
-    from service.shared.database import Database, DatabaseVersionError, upgrade
+    from service.shared.database import Database, DatabaseVersionError, create_tables
 
     try:
         database = Database(settings.effective_database_url)
@@ -73,7 +73,7 @@ def service_database(
             database.wait()
         else:
             _check_exists(database)
-        upgrade(database)
+        create_tables(database)
         yield database
     except DBAPIError as error:
         raise CommandError(f"The database does not answer: {error.orig}") from None
@@ -85,10 +85,10 @@ def service_database(
 
 def _check_exists(database: "Database") -> None:
     """Raises `CommandError` unless the database has the tables of a service."""
-    from service.shared.database.upgrade import revision
+    from service.shared.database.creation import tables_version
 
     path = database.path
-    if (path is None or path.is_file()) and revision(database) is not None:
+    if (path is None or path.is_file()) and tables_version(database) is not None:
         return
     if path is None:
         raise CommandError(

@@ -59,7 +59,6 @@ def worker(
         leave_half_of_the_cores()
         from service.job_process.upkeep import repeat
         from service.job_process.worker import run_worker, stop_on_signals
-        from service.shared.installation import InstallationError, check_installation
         from service.shared.logs import configure_logging
         from service.shared.queue import Queue
 
@@ -70,10 +69,6 @@ def worker(
         stopping = stop_on_signals(until_input_ends=until_input_ends)
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with service_database(settings, starting=True) as database:
-            try:
-                check_installation(database, settings)
-            except InstallationError as error:
-                raise CommandError(str(error)) from None
             queue = Queue(database, settings)
             if ray_address is not None:
                 if database.is_sqlite and not _is_this_machine(ray_address):

@@ -68,7 +68,6 @@ class DatasetStore:
 
     def begin(self) -> UploadFile:
         """Starts the file of an upload."""
-        self._database.check()
         return UploadFile(self._uploads, self._settings.min_free_bytes)
 
     def look_up(

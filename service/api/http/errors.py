@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from service.api.http.requests import HEADER
-from service.shared.database import LOST, DatabaseFileError
+from service.shared.database import LOST
 from service.shared.errors import (
     InsufficientStorage,
     InvalidRequest,
@@ -186,16 +186,19 @@ def outage(error: Exception) -> ServiceError | None:
             "The disk of the service is full; its operator must free space, or delete "
             "datasets and jobs."
         )
-    if refused and not isinstance(error, DatabaseFileError):
+    if refused:
         return Unavailable(
             f"The service cannot write: {why[0].lower()}{why[1:]}; its operator must "
             "check the disk or the store."
         )
     if isinstance(error, OSError):
         return None
-    is_file = isinstance(error, DatabaseFileError)
-    answer = "The database does not answer; retry in a few seconds."
-    found = Unavailable(reason if is_file else answer)
+    if "malformed" in reason or "not a database" in reason:
+        return Unavailable(
+            f"The database is damaged ({reason}): its operator must stop the service, "
+            "restore a backup and start the service again."
+        )
+    found = Unavailable("The database does not answer; retry in a few seconds.")
     found.headers = {"Retry-After": "5"}
     return found
 

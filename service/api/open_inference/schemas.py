@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, Field
 
+from service.predicting.codecs.open_inference import Datatype, InferRequest, Parameters
 from service.shared.json_types import JsonList, JsonObject
 from service.shared.model_messages import Metadata
-from service.shared.open_inference import Datatype, InferRequest, Parameters
 
 
 class ServerMetadata(BaseModel):

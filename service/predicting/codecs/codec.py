@@ -31,13 +31,9 @@ def is_large_text(body: Body, options: Mapping[str, object]) -> bool:
 class Codec:
     """A wire format of predictions.
 
-    Attributes:
-        read: Reads a request from its body and from the options that stand in the URL
-            or in the headers, by name. Raises `InvalidRequest` if they are not valid.
-        write: Writes the response; see `response`.
-        is_large: Whether reading a body with its options holds the interpreter so long
-            that another process should do it.
-        writes_text: Whether numbers are written as text, of which the same holds.
+    Requests are read from a body and from the options in the URL or in the headers. Of
+    one that `is_large`, and of a large answer that `writes_text`, this would hold the
+    interpreter so long that another process should do it.
     """
 
     read: Callable[[Body, Mapping[str, Any]], Query]

@@ -1,43 +1,130 @@
 """Requests and responses of the Open Inference Protocol, in JSON and in binary."""
 
+import math
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated, Literal
 
 import numpy as np
 import orjson
-from pydantic import ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from service.predicting.answer import Answer
 from service.predicting.codecs.codec import Body, Written, is_large_text, response
-from service.predicting.codecs.json_body import parse_json
-from service.predicting.codecs.tensors import (
-    DATATYPES_BY_DTYPE,
-    decode,
-    encode,
-    read_data,
-)
+from service.predicting.codecs.json_rows import parse_json
 from service.predicting.query import Query, check_signature, read_text_parameters
+from service.predicting.table import flattened
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonObject
-from service.shared.open_inference import InferRequest, InputTensor, OutputRequest
+from service.shared.json_types import JsonList, JsonObject
+from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 _HEADER = "Inference-Header-Content-Length"
 
+# Little-endian, as the protocol has it. Texts are arrays of objects.
+DATATYPES = {
+    "BOOL": np.dtype("?"),
+    **{
+        f"{kind}{8 * size}": np.dtype(f"<{kind[0].lower()}{size}")
+        for kind in ("INT", "UINT")
+        for size in (1, 2, 4, 8)
+    },
+    "FP16": np.dtype("<f2"),
+    "FP32": np.dtype("<f4"),
+    "FP64": np.dtype("<f8"),
+    "BYTES": np.dtype(object),
+}
+DATATYPES_BY_DTYPE = {dtype: name for name, dtype in DATATYPES.items()}
+
+
+_LENGTH = struct.Struct("<I")
+# The types of JSON values that each kind of number may have.
+_JSON_TYPES: dict[str, set[type]] = {
+    "b": {bool},
+    "i": {int},
+    "u": {int},
+    "f": {int, float, bool, type(None)},
+}
+
+
+Datatype = Literal[
+    "BOOL",
+    "BYTES",
+    "FP16",
+    "FP32",
+    "FP64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+]
+
+
+def _check_values(parameters: JsonObject) -> JsonObject:
+    """Raises one error for any number of wrong values."""
+    if not all(isinstance(value, str | int | float) for value in parameters.values()):
+        raise ValueError("parameters must be texts, numbers or booleans")
+    return parameters
+
+
+Parameters = Annotated[JsonObject, AfterValidator(_check_values)]
+
+
+class InputTensor(KnownFields):
+    """Rows of a matrix, or values of a column: `data`, or bytes after the JSON."""
+
+    name: str
+    # A column has one axis or two, of which the second has the size 1; a matrix has
+    # two, a film five.
+    shape: Annotated[
+        list[Annotated[int, Field(ge=1, le=2**53)]],
+        Field(min_length=1, max_length=5, fail_fast=True),
+    ] = Field(description="`[rows]`, `[rows, 1]` or `[rows, values]`.")
+    datatype: Datatype
+    parameters: Parameters | None = Field(
+        None, description="`binary_data_size`, in place of `data`."
+    )
+    data: JsonList | None = Field(None, description="Nested, or flat by rows.")
+
+
+class OutputRequest(KnownFields):
+    """An output to return."""
+
+    name: str
+    parameters: Parameters | None = Field(
+        None, description="`binary_data`: whether to return raw bytes."
+    )
+
+
+class InferRequest(KnownFields):
+    """One matrix `inputs`, or one input per column."""
+
+    id: str | None = None
+    parameters: Parameters | None = Field(
+        None,
+        description="Those of `:predict`, several levels as `0.05,0.95`; `targets`, "
+        "the name of an input; `signature_name`; `binary_data_output`.",
+    )
+    inputs: Annotated[list[InputTensor], Field(min_length=1, fail_fast=True)]
+    outputs: Annotated[list[OutputRequest], Field(fail_fast=True)] | None = None
+
 
 @dataclass(frozen=True)
 class InferenceQuery(Query):
-    """A request of the Open Inference Protocol.
+    """A request of the Open Inference Protocol."""
 
-    Args:
-        id: The id to return.
-        outputs: Whether to return each chosen output in binary, by name; None for all.
-        binary: Whether to return other outputs in binary.
-    """
-
+    # To return.
     id: str | None
+    # Whether to return each chosen output in binary, by name; None for all outputs.
     outputs: dict[str, bool] | None
+    # Whether to return all of them in binary.
     binary: bool
 
 
@@ -57,9 +144,8 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
             f"`{_HEADER}` must be the bytes of the JSON part of the body, at most the "
             f"{len(view)} bytes of the body. Received: {json_size}"
         )
-    document, fault = parse_json(view[:json_size])
     try:
-        request = InferRequest.model_validate(document, strict=True)
+        request = InferRequest.model_validate(parse_json(view[:json_size]), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         message = describe_validation_error(first)
@@ -77,13 +163,11 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
                 f"targets. Received: {abbreviate(name)}"
             )
         targets = np.asarray(columns.pop(name)).tolist()
-    parameters = read_text_parameters(given)
     return InferenceQuery(
         rows=None,
         columns=columns,
-        parameters=parameters,
+        parameters=read_text_parameters(given),
         targets=targets,
-        fault=fault,
         id=request.id,
         outputs=outputs,
         binary=binary,
@@ -95,7 +179,7 @@ def write(answer: Answer) -> Written:
     request = answer.request
     query = request.query
     assert isinstance(query, InferenceQuery)
-    tensors = output_tensors(answer)
+    tensors = _output_tensors(answer)
     chosen = query.outputs
     if chosen is None:
         chosen = dict.fromkeys(tensors, query.binary)
@@ -118,7 +202,7 @@ def write(answer: Answer) -> Written:
             "shape": list(values.shape),
         }
         if binary:
-            raw.append(encode(values))
+            raw.append(_encode(values))
             output["parameters"] = {"binary_data_size": len(raw[-1])}
         else:
             flat = values.reshape(-1)
@@ -143,7 +227,7 @@ def write(answer: Answer) -> Written:
     return response(content, "application/octet-stream", **sizes)
 
 
-def output_tensors(answer: Answer) -> dict[str, np.ndarray]:
+def _output_tensors(answer: Answer) -> dict[str, np.ndarray]:
     """Returns the outputs of an answer as tensors, texts as arrays of objects.
 
     Prediction sets are booleans [n, levels, classes], warnings one text per row.
@@ -201,13 +285,13 @@ def _read_input(given: InputTensor, raw: memoryview) -> tuple[np.ndarray, memory
             f"{what} needs either `data` or the parameter `binary_data_size`."
         )
     if size is None:
-        return read_data(given.data, given.datatype, shape, what), raw
+        return _read_data(given.data, given.datatype, shape, what), raw
     if type(size) is not int or not 0 <= size <= len(raw):
         raise InvalidRequest(
             f"{what} has a `binary_data_size` that is not among the {len(raw)} bytes "
             f"left of the body. Received: {abbreviate(size)}"
         )
-    return decode(raw[:size], given.datatype, shape, what), raw[size:]
+    return _decode(raw[:size], given.datatype, shape, what), raw[size:]
 
 
 def _read_outputs(
@@ -233,3 +317,109 @@ def _flag(value: object, name: str) -> bool:
             f"`{name}` must be true or false. Received: {abbreviate(value)}"
         )
     return value
+
+
+def _decode(
+    raw: memoryview, datatype: str, shape: Sequence[int], what: str
+) -> np.ndarray:
+    """Returns the tensor in raw bytes, which it shares where their address allows."""
+    if datatype == "BYTES":
+        return _decode_texts(raw, shape, what)
+    dtype = DATATYPES[datatype]
+    size = math.prod(shape) * dtype.itemsize
+    if len(raw) != size:
+        raise InvalidRequest(
+            f"{what} of the shape {list(shape)} and the datatype {datatype} has {size} "
+            f"bytes. Received: {len(raw)} bytes"
+        )
+    if datatype == "BOOL":
+        # Any byte but 0 is true; an array of booleans must hold 0 and 1.
+        flags: np.ndarray = np.frombuffer(raw, np.uint8) != 0
+        return flags.reshape(shape)
+    values: np.ndarray = np.frombuffer(raw, dtype).reshape(shape)
+    return values if values.flags.aligned else values.copy()
+
+
+def _encode(values: np.ndarray) -> bytes:
+    """Returns the raw bytes of a tensor."""
+    if values.dtype.kind != "O":
+        return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+    texts = [text.encode() for text in values.reshape(-1)]
+    return b"".join(chain.from_iterable((_LENGTH.pack(len(t)), t) for t in texts))
+
+
+def _read_data(
+    data: object, datatype: str, shape: Sequence[int], what: str
+) -> np.ndarray:
+    """Returns the tensor of `data` in JSON, nested or flat.
+
+    Numbers with missing ones among them, and texts, are arrays of objects.
+    """
+    values = _flatten(data, shape, what)
+    dtype = DATATYPES[datatype]
+    types = set(map(type, values))
+    allowed = _JSON_TYPES.get(dtype.kind, {str, type(None)})
+    if not types <= allowed:
+        wrong = next(value for value in values if type(value) not in allowed)
+        raise InvalidRequest(
+            f"{what} has the datatype {datatype}, but holds {abbreviate(wrong)}."
+        )
+    if dtype.kind == "O" or type(None) in types:
+        return np.array(values, dtype=object).reshape(shape)
+    # Numbers too large for single precision must not become infinite here: the error
+    # must quote them.
+    exact = np.dtype(np.float64) if dtype.kind == "f" else dtype
+    try:
+        return np.array(values, dtype=exact).reshape(shape)
+    except OverflowError:
+        if dtype.kind == "f":
+            return np.array(values, dtype=object).reshape(shape)
+        raise InvalidRequest(
+            f"{what} holds a number that is not in the range of {datatype}."
+        ) from None
+
+
+def _flatten(data: object, shape: Sequence[int], what: str) -> JsonList:
+    if isinstance(data, list):
+        is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
+        values = data if is_flat else flattened(data, shape)
+        if values is not None:
+            return values
+    raise InvalidRequest(
+        f"{what} must have `data` of the shape {list(shape)}, nested or flat. "
+        f"Received: {abbreviate(data)}"
+    )
+
+
+def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> np.ndarray:
+    """Reads texts in UTF-8, each after its length in four bytes."""
+    size = math.prod(shape)
+    # Each text has at least the bytes of its length.
+    if size * _LENGTH.size > len(raw):
+        raise InvalidRequest(
+            f"{what} of the shape {list(shape)} has {size} texts, each after its "
+            f"length in {_LENGTH.size} bytes. Received: {len(raw)} bytes"
+        )
+    texts = np.empty(size, dtype=object)
+    place = 0
+    for row in range(size):
+        begin = place + _LENGTH.size
+        length = _LENGTH.unpack_from(raw, place)[0] if begin <= len(raw) else 0
+        place = begin + length
+        if place > len(raw):
+            raise InvalidRequest(
+                f"{what}: text {row + 1} ends beyond the {len(raw)} bytes of the "
+                "tensor."
+            )
+        try:
+            texts[row] = str(raw[begin:place], "utf-8")
+        except UnicodeDecodeError:
+            raise InvalidRequest(
+                f"{what}: text {row + 1} is not UTF-8. "
+                f"Received: {abbreviate(bytes(raw[begin:place][:100]))}"
+            ) from None
+    if place != len(raw):
+        raise InvalidRequest(
+            f"{what}: {len(raw) - place} bytes follow its {size} texts."
+        )
+    return texts.reshape(shape)

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.shared.database.audit import AuditedSession
-from service.shared.database.sqlite_file import SqliteFile
 from service.shared.errors import Unavailable
 
 logger = logging.getLogger(__name__)
@@ -26,9 +25,6 @@ LOST = (OperationalError, InterfaceError, InternalError)
 
 _BUSY_SECONDS = 30
 _SILENT_SECONDS = 60
-
-# The primary codes of SQLite for a damaged file.
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _LIMITS = sqlalchemy.select(
     sqlalchemy.func.set_config("lock_timeout", f"{_BUSY_SECONDS}s", True),
@@ -52,7 +48,7 @@ class Database:
     UPDATE`, which SQLite ignores. Both limit the time to wait for a lock, and
     PostgreSQL releases the locks of a process that no longer answers.
 
-    An SQLite file must exist (`upgrade` creates it) and stay the same: see `check`.
+    An SQLite file must exist: `create_tables` creates it.
     """
 
     def __init__(self, url: str) -> None:
@@ -65,10 +61,7 @@ class Database:
                 f"Received: {parsed.render_as_string(hide_password=True)}"
             )
         self.url = parsed
-        self._file = None if self.path is None else SqliteFile(self.path)
-        self.engine = (
-            _postgresql(parsed) if self._file is None else _sqlite(parsed, self._file)
-        )
+        self.engine = _sqlite(parsed) if self.is_sqlite else _postgresql(parsed)
 
     @property
     def is_sqlite(self) -> bool:
@@ -87,15 +80,6 @@ class Database:
             return str(self.path)
         shown = self.url.set(drivername="postgresql")
         return shown.render_as_string(hide_password=True)
-
-    def check(self) -> None:
-        """Checks that an SQLite file is still the one that was opened.
-
-        Writing transactions and new connections call this themselves. Readers on open
-        connections do not: they still read the file that was deleted or replaced.
-        """
-        if self._file is not None:
-            self._file.check()
 
     def wait(self, seconds: float = 60.0) -> None:
         """Waits for a PostgreSQL server that does not answer yet."""
@@ -185,52 +169,28 @@ def report_outage(what: str = "The database does not answer") -> Iterator[None]:
         raise Unavailable(f"{what}{reason}") from None
 
 
-def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
+def _sqlite(url: sqlalchemy.URL) -> Engine:
     # Python must not begin transactions itself: `_begin` chooses the kind.
     options = {"timeout": _BUSY_SECONDS, "isolation_level": None, "uri": True}
     engine = sqlalchemy.create_engine(url, connect_args=options)
+    file = Path(url.database or "").absolute()
 
     @event.listens_for(engine, "do_connect")
     def _connect(
         dialect: Dialect, record: ConnectionPoolEntry, arguments: list[str], _: object
     ) -> None:
-        file.check()
         # Mode `rw` creates no empty file, which would hide that the file was deleted.
-        arguments[:] = [f"{file.path.as_uri()}?mode=rw"]
+        arguments[:] = [f"{file.as_uri()}?mode=rw"]
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            # Reading makes SQLite create the log of a new file.
-            "schema_version",
-        ):
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
-        file.opened()
-        record.info["is counted"] = True
-
-    @event.listens_for(engine, "close")
-    def _close(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
-        if record.info.pop("is counted", False):
-            file.closed()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sqlalchemy.Connection) -> None:
         immediate = connection.get_execution_options().get("immediate", False)
-        if immediate:
-            file.check()
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
-
-    @event.listens_for(engine, "handle_error")
-    def _explain(context: sqlalchemy.engine.ExceptionContext) -> None:
-        error = context.original_exception
-        if isinstance(error, sqlite3.Error):
-            file.check()
-            # The lowest byte is the primary code.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                file.raise_damaged(str(error))
 
     return engine
 

@@ -202,17 +202,12 @@ class Feedback(Base):
     updated_at: Mapped[float]
 
 
-class Installation(Base):
-    """The only row, with id 1: whose files the database describes.
+class TablesVersion(Base):
+    """The only row: the version of the tables, in the table where Alembic keeps it."""
 
-    `service.shared.installation` writes the store.
-    """
+    __tablename__ = "alembic_version"
 
-    __tablename__ = "installation"
-
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    store_id: Mapped[str | None] = mapped_column(Text)
-    store_place: Mapped[str | None] = mapped_column(Text)
+    version_num: Mapped[str] = mapped_column(String(32), primary_key=True)
 
 
 class AuditEntry(Base):

@@ -1,7 +1,6 @@
 """The store: where all machines keep datasets, checkpoints and versions of models."""
 
 from service.shared.settings import Settings
-from service.shared.store.directory_store import DirectoryStore
 from service.shared.store.store import STAGING, Store, StoreError, StoreOutageError
 
 __all__ = ["STAGING", "Store", "StoreError", "StoreOutageError", "open_store"]
@@ -10,7 +9,7 @@ __all__ = ["STAGING", "Store", "StoreError", "StoreOutageError", "open_store"]
 def open_store(settings: Settings) -> Store:
     """Returns the store that the settings name; does not connect to it yet."""
     if settings.store is None:
-        return DirectoryStore(settings)
+        return Store(settings)
     # Imported late: a store of directories needs no fsspec.
     from service.shared.store.object_store import ObjectStore
 

@@ -7,7 +7,6 @@ Its objects, under the URL of the store:
     versions/JOB_ID.ATTEMPT/...     the files of a model that an attempt exported
     models/NAME/VERSION             the *marker* of a version: JSON that names its files
     deleting/NAME/VERSION           the version is being deleted
-    identity                        the id of the store
 
 An attempt uploads its files under a key of its own, so no two attempts write the same
 object. A version exists from the moment its marker does. The caller locks the numbers
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple
 from service.shared.database import new_id
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
-from service.shared.store.store import StoreError, StoreOutageError
+from service.shared.store.store import Store, StoreError, StoreOutageError
 from tfbbb.base.files import atomic_directory
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
 from tfbbb.export.versions import version_number
@@ -47,18 +46,13 @@ _CHECKPOINT = "checkpoint-*"
 
 
 class _Marker(NamedTuple):
-    """The content of a version's marker.
-
-    Args:
-        files: The key under `versions/` of the version's files.
-        manifest_sha256: SHA-256 of the manifest, which has those of the other files.
-    """
+    """The content of a version's marker: the key of its files under `versions/`."""
 
     files: str
     manifest_sha256: str
 
 
-class ObjectStore:
+class ObjectStore(Store):
     """An object storage. Each machine keeps copies of the objects that it reads.
 
     The copies of datasets are in the data directory, and those of versions in
@@ -69,10 +63,10 @@ class ObjectStore:
 
     def __init__(self, settings: Settings) -> None:
         assert settings.store is not None
-        self.url = self.datasets_url = self.place = settings.store.rstrip("/")
+        super().__init__(settings)
+        self.url = self.datasets_url = settings.store.rstrip("/")
         self.models = settings.data_dir / "models"
         self._settings = settings
-        self._datasets = settings.data_dir / "datasets"
         scheme, _, self._root = self.url.partition("://")
         package, install = _PACKAGES[scheme]
         if importlib.util.find_spec(package) is None:
@@ -87,14 +81,6 @@ class ObjectStore:
         self._committed: dict[str, _Marker] = {}
         self._verified: set[Path] = set()
         self._looked_at = float("-inf")
-
-    def identity(self) -> str:
-        """Returns the content of the object `identity`."""
-        key = self._key("identity")
-        with self._faults("written and read"):
-            if not self._storage.exists(key):
-                self._storage.pipe_file(key, new_id().encode())
-            return str(self._storage.cat_file(key).decode()).strip()
 
     def check(self) -> None:
         """Raises `StoreError` unless objects can be written, read and deleted."""
@@ -127,7 +113,7 @@ class ObjectStore:
 
     def dataset(self, name: str) -> Path:
         """Returns the copy of a dataset; downloads and verifies it if missing."""
-        place = self._datasets / name
+        place = super().dataset(name)
         if place.exists():
             return place
         self._datasets.mkdir(parents=True, exist_ok=True)
@@ -155,7 +141,7 @@ class ObjectStore:
     def remove_dataset(self, name: str) -> None:
         """Removes a dataset and its copy on this machine, if they exist."""
         self._remove(self._key("datasets", name))
-        (self._datasets / name).unlink(missing_ok=True)
+        super().remove_dataset(name)
 
     # Checkpoints
 
@@ -282,7 +268,7 @@ class ObjectStore:
         A copy from an earlier process is verified once, and downloaded again if the
         disk has damaged it.
         """
-        place = self.models / name / str(number)
+        place = super().version(name, number)
         if place in self._verified:
             return place
         if place.is_dir():
@@ -364,7 +350,7 @@ class ObjectStore:
 
     def remove_copy(self, name: str, number: int) -> None:
         """Removes this machine's copy of a version, if it has one."""
-        place = self.models / name / str(number)
+        place = super().version(name, number)
         self._verified.discard(place)
         shutil.rmtree(place, ignore_errors=True)
 

@@ -1,12 +1,20 @@
-"""What every store does."""
+"""The store in two directories, and what every store does."""
 
+import contextlib
 import errno
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+
+from service.shared.settings import Settings
+from tfbbb.base.files import flush
+from tfbbb.export.manifest import MANIFEST_PATH
+from tfbbb.export.versions import next_version, version_number
 
 # Directory beside the models, for models that are being written or deleted.
 STAGING = ".staging"
+_HIDDEN = "deleted"
 
 
 class StoreError(OSError):
@@ -20,54 +28,71 @@ class StoreOutageError(StoreError):
     """The store does not answer now, but may later."""
 
 
-class Store(Protocol):
+class Store:
     """Datasets, checkpoints and versions of models, shared by all machines.
 
     Whatever is in a store is complete and never changes. A version is *added* in one
     atomic step, under the next free number of its model. The caller orders changes of
     one dataset, job, version or model by a lock in the database.
 
+    This one is the data directory and the models directory, on one machine or on a disk
+    that machines share. Nothing is copied: a file is renamed to its place, on the same
+    disk. Checkpoints stay in the scratch directory of their job. So the slow part of
+    adding, and what is about copies, does nothing here.
+
     Every method may raise an `OSError`; one that knows the reason raises `StoreError`.
 
     Attributes:
         url: Where the models are, in messages.
         datasets_url: Where the datasets are, in messages.
-        place: Where all of it is, in messages that services elsewhere show too.
         models: A directory of this machine with `NAME/VERSION`, in TensorFlow Serving's
             layout: the versions themselves, or verified copies of them.
         is_directory: Whether `models` is the store, so that a version that somebody
             copied there is in the store.
     """
 
-    url: str
-    datasets_url: str
-    place: str
-    models: Path
-    is_directory: bool
+    is_directory = True
 
-    def identity(self) -> str:
-        """Returns the id of the store, which is created once."""
+    def __init__(self, settings: Settings) -> None:
+        self.models = settings.models
+        self.url = str(settings.models)
+        self._datasets = settings.data_dir / "datasets"
+        self.datasets_url = str(self._datasets)
 
     def check(self) -> None:
         """Raises `StoreError` unless the store answers and may be written."""
+        try:
+            with tempfile.TemporaryFile(dir=self.models):
+                pass
+        except OSError as error:
+            raise StoreError(error.strerror or str(error), self.url) from None
 
     def ping(self) -> None:
         """Raises `StoreError` unless the store answers."""
+        if not self.models.is_dir():
+            raise StoreError("There is no models directory", self.url)
 
     def upload_dataset(self, file: Path, name: str) -> None:
         """Does the slow part of `add_dataset`, before the caller takes a lock."""
 
     def add_dataset(self, file: Path, name: str) -> None:
         """Moves a complete file on the disk of the data directory into the store."""
+        self._datasets.mkdir(parents=True, exist_ok=True)
+        file.replace(self._datasets / name)
+        # Then it survives a power failure.
+        flush(self._datasets)
 
     def dataset(self, name: str) -> Path:
         """Returns a dataset as a file of this machine; the name has its SHA-256."""
+        return self._datasets / name
 
     def dataset_names(self) -> list[str]:
         """Returns the names of the datasets."""
+        return sorted(path.name for path in self._datasets.glob("*"))
 
     def remove_dataset(self, name: str) -> None:
         """Removes a dataset, if it exists."""
+        (self._datasets / name).unlink(missing_ok=True)
 
     def save_checkpoints(self, job_id: str) -> None:
         """Stores the checkpoints in the scratch directory of a job."""
@@ -80,39 +105,74 @@ class Store(Protocol):
 
     def jobs_with_checkpoints(self) -> set[str]:
         """Returns the ids of jobs with checkpoints outside their scratch directory."""
+        return set()
 
     def upload_version(self, staged: Path) -> None:
         """Does the slow part of `add_version`, before the caller takes a lock."""
 
     def add_version(self, staged: Path, name: str, at_least: int) -> int:
         """Makes a staged model a version, atomically; returns its number."""
+        root = self.models / name
+        root.mkdir(parents=True, exist_ok=True)
+        number = at_least - 1
+        while True:
+            number = max(number + 1, int(next_version(root).name))
+            try:
+                staged.rename(root / str(number))
+            except OSError as error:
+                # Another process has taken the number meanwhile.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            else:
+                flush(root)
+                flush(self.models)
+                return number
 
     def uploads(self) -> Iterable[str]:
         """Returns the names of uploaded staged models that may not be versions."""
+        return ()
 
     def remove_upload(self, name: str) -> None:
         """Removes an uploaded staged model, unless it is a version."""
 
     def numbers(self, name: str) -> list[int]:
         """Returns the numbers of the versions of a model, in order."""
+        found = map(version_number, (self.models / name).glob("*"))
+        return sorted(number for number in found if number is not None)
 
     def manifest(self, name: str, number: int) -> bytes:
         """Returns the manifest of a version."""
+        return (self.version(name, number) / MANIFEST_PATH).read_bytes()
 
     def version(self, name: str, number: int) -> Path:
         """Returns the directory of a version on this machine."""
+        return self.models / name / str(number)
 
     def remove_copy(self, name: str, number: int) -> None:
         """Removes this machine's copy of a version, if it has one."""
 
     def hide_version(self, name: str, number: int) -> None:
         """Prepares the removal of a version, so that a crash cannot lose it."""
+        hidden = self._hidden(name, number)
+        hidden.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.version(name, number).rename(hidden)
 
     def hidden_versions(self) -> list[tuple[str, int]]:
         """Returns name and number of the versions whose removal is prepared."""
+        found = []
+        for path in self.models.glob(f"{STAGING}/{_HIDDEN}.*.*"):
+            _, number, name = path.name.split(".", 2)
+            found.append((name, int(number)))
+        return found
 
     def restore_version(self, name: str, number: int) -> None:
         """Undoes `hide_version`."""
+        self._hidden(name, number).rename(self.version(name, number))
 
     def remove_version(self, name: str, number: int) -> None:
         """Removes a hidden version."""
+        shutil.rmtree(self._hidden(name, number), ignore_errors=True)
+
+    def _hidden(self, name: str, number: int) -> Path:
+        return self.models / STAGING / f"{_HIDDEN}.{number}.{name}"

@@ -2,6 +2,7 @@ import contextlib
 import errno
 import os
 import shutil
+import sqlite3
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +13,9 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
+from service.api.http.errors import outage
 from service.app import create_app
 from service.shared.database import Database, report_outage
-from service.shared.database.upgrade import copy_sqlite
 from service.shared.errors import Unavailable
 from service.shared.settings import Settings
 from tests.service.postgresql import PostgreSQL
@@ -136,35 +137,21 @@ def test_outage_names_no_host() -> None:
     assert "10.0.0.5" not in str(said.value)
 
 
-def replace(path: Path) -> None:
-    copy = path.with_name("copy.sqlite3")
-    copy_sqlite(path, copy)
-    copy.replace(path)
-
-
-def test_nothing_is_taken_once_the_database_file_is_another(
+def test_a_lost_or_damaged_database_file_is_named(
     app: FastAPI, settings: Settings
 ) -> None:
-    path, message = settings.data_dir / "tfbbb.sqlite3", "tfbbb.sqlite3 was replaced"
+    path = settings.data_dir / "tfbbb.sqlite3"
     with listening(app, "critical") as client:
-        table = client.post("/v1/datasets", content=b"a,b\n1,2\n").json()
-        job = {"dataset_id": table["id"], "target": "b", "name": "model"}
         assert client.get("/health/ready").status_code == 200
-        replace(path)
+        moved = path.rename(path.with_name("moved.sqlite3"))
         ready = client.get("/health/ready")
         assert ready.status_code == 503
-        assert ready.json()["error"].startswith(
-            f"database: The database file {message}"
-        )
-        assert "stop the service, restore a backup" in ready.json()["error"]
-        for response in (
-            client.post("/v1/datasets", content=b"a,c\n1,2\n"),
-            client.post("/v1/jobs", json=job),
-            client.post("/v1/keys", json=BODY),
-        ):
-            assert response.status_code == 503
-            assert message in response.json()["error"]
-        assert client.get("/health/live").status_code == 200
+        assert "database: Its file is gone" in ready.json()["error"]
+        moved.rename(path)
+        assert client.get("/health/ready").status_code == 200
+    malformed = sqlite3.DatabaseError("database disk image is malformed")
+    answer = outage(OperationalError("", None, malformed))
+    assert "must stop the service, restore a backup" in str(answer)
 
 
 def test_start_on_a_new_database_keeps_the_old_tables(

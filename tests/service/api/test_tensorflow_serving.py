@@ -3,7 +3,6 @@
 https://github.com/tensorflow/serving/blob/master/tensorflow_serving/g3doc/api_rest.md
 """
 
-import base64
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,17 +80,6 @@ def test_rows_and_columns_predict(
     np.testing.assert_allclose(means, [[3.5], [4.0], [5.5]], atol=0.05)
 
 
-def test_binary_values_are_decoded(served: httpx.Client) -> None:
-    def predict(text: Any) -> Any:
-        row = {"age": 1, "blood pressure": 2, "sex": text, "region": "x"}
-        return post(served, "patients:predict", {"instances": [row]})
-
-    encoded = base64.b64encode("nörd".encode()).decode()
-    assert predict({"b64": encoded}) == predict("nörd")
-    for wrong in ("a", "/w=="):
-        status, answer = predict({"b64": wrong})
-        assert status == 400
-        assert "`b64` must be text in UTF-8" in answer["error"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from service.job_process.attempt import Export
 from service.job_process.worker import run_worker, stop_on_signals
 from service.shared.database import Database, timestamp
 from service.shared.database.tables import Job
@@ -17,15 +19,7 @@ from service.shared.files import JobFiles
 from service.shared.logs import configure_logging
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tfbbb.bayes.likelihoods import likelihood_support
-from tfbbb.export.manifest import (
-    MANIFEST_PATH,
-    Feature,
-    Manifest,
-    NumpyInfo,
-    Targets,
-    file_digests,
-)
+from tests.exported_manifests import HALF_PLUS_THREE_FEATURES, write_manifest
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
 
@@ -50,44 +44,11 @@ def _step(state: str, step: int) -> str:
     return hashlib.sha256(f"{state} {step}".encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class CountedModel:
-    job_id: str
-    result: str
-
-    def export(self, directory: Path) -> None:
-        (directory / MANIFEST_PATH).parent.mkdir(parents=True)
-        (directory / "saved_model.pb").write_text(self.result)
-        manifest = Manifest(
-            created="2030-01-01T00:00:00+00:00",
-            task="regression",
-            inputs="matrix",
-            features=(Feature("x", "numeric", missing=False, tensor="inputs"),),
-            target="y",
-            units="",
-            classes=None,
-            likelihood={},
-            layers=(),
-            num_rows=1,
-            kl_weight=1.0,
-            method="local",
-            default_num_samples=2,
-            default_seed=0,
-            metrics={},
-            libraries={},
-            files=file_digests(directory),
-            targets=Targets(
-                (1,),
-                likelihood_support("normal"),
-                ordered=True,
-                discrete=False,
-                noise_size=1,
-            ),
-            passes={},
-            numpy=NumpyInfo(difference=0.0),
-            lineage={"job_id": self.job_id, "created_at": timestamp(time.time())},
-        )
-        (directory / MANIFEST_PATH).write_text(manifest.to_json())
+def export(job_id: str, result: str, directory: Path) -> None:
+    directory.mkdir(parents=True)
+    (directory / "saved_model.pb").write_text(result)
+    lineage = {"job_id": job_id, "created_at": timestamp(time.time())}
+    write_manifest(directory, HALF_PLUS_THREE_FEATURES, lineage=lineage)
 
 
 @dataclass(frozen=True)
@@ -105,7 +66,7 @@ class CountingTrainer:
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
         clock: JobClock,
-    ) -> CountedModel:
+    ) -> Export:
         clock.begin("steps")
         scratch = JobFiles(self.settings, job.id).scratch
         scratch.mkdir(parents=True, exist_ok=True)
@@ -124,7 +85,7 @@ class CountingTrainer:
                 report(_progress(step + 1, steps_of(job)))
             if should_stop():
                 raise Interrupted
-        return CountedModel(job.id, state)
+        return partial(export, job.id, state)
 
 
 def _progress(step: int, steps: int) -> Progress:

@@ -5,21 +5,21 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from service.job_process import attempt as run
-from service.job_process.attempt import Attempt
+from service.job_process.attempt import Attempt, Export
 from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
-from service.shared.store import StoreError, StoreOutageError
-from service.shared.store.directory_store import DirectoryStore
+from service.shared.store import Store, StoreError, StoreOutageError
 from service.shared.versions import LATEST
-from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, states, submitted
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import JobClock
@@ -49,11 +49,11 @@ class Trainer:
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
         clock: JobClock,
-    ) -> CountedModel:
+    ) -> Export:
         self.serving, self.should_stop = serving, should_stop
         report(REPORT)
         self._work()
-        return CountedModel(job.id, "trained")
+        return partial(export, job.id, "trained")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     return Attempt(queue, lease, threading.Event(), trainer, pytest.fail)
 
 
-class FaultyStore(DirectoryStore):
+class FaultyStore(Store):
     """A store whose uploads fail, one by one, for given reasons."""
 
     def __init__(self, settings: Settings, *faults: StoreError) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.job_process.cleanup import remove_leftovers
+from service.job_process.upkeep import remove_leftovers
 from service.shared.database.tables import Job
 from service.shared.job_state import ENDED
 from service.shared.queue import Queue

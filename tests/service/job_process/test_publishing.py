@@ -10,13 +10,13 @@ from service.shared.database.tables import Job, ModelVersion
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import directory_store
 from service.shared.versions import manifest_digest
-from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, submitted
 
 
 def staged(queue: Queue, lease: Lease) -> Path:
     directory = staging_directory(queue.settings.models, lease)
-    CountedModel(lease.job_id, "result").export(directory)
+    export(lease.job_id, "result", directory)
     return directory
 
 
@@ -59,7 +59,7 @@ def test_number_taken_at_the_last_moment_is_skipped(
     def rename_too_late(source: Path, target: Path) -> Path:
         if target.name == "1":
             # As `tfbbb train --output` may do meanwhile.
-            CountedModel("", "of another").export(target)
+            export("", "of another", target)
         return rename(source, target)
 
     monkeypatch.setattr(Path, "rename", rename_too_late)
@@ -156,6 +156,6 @@ def test_a_version_is_on_the_disk_before_the_commit(
 
 def test_a_version_of_another_job_does_not_end_this_one(queue: Queue) -> None:
     lease = exporting(queue)
-    CountedModel("f" * 24, "of another").export(queue.settings.models / "model" / "1")
+    export("f" * 24, "of another", queue.settings.models / "model" / "1")
     let_expire(queue, lease)
     assert (job(queue, lease.job_id).state, versions(queue)) == ("queued", [])

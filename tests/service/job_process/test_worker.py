@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from service.job_process import worker as worker_module
-from service.job_process.cleanup import remove_leftovers
 from service.job_process.process import Process
 from service.job_process.publish import staging_directory
+from service.job_process.upkeep import remove_leftovers
 from service.job_process.worker import Worker
 from service.shared import job_events as events
 from service.shared.files import JobFiles

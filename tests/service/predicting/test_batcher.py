@@ -15,8 +15,6 @@ from service.predicting.pace import Pace
 from service.shared.errors import DeadlineExceeded, Overloaded
 from service.shared.settings import Settings
 
-Batches = Batcher[str, str, str]
-
 
 class Queue:
     """A batcher whose answers name the rows that were computed."""
@@ -30,10 +28,10 @@ class Queue:
         self.may_compute = threading.Event()
         self.may_compute.set()
         chosen = Settings(threads=1, **settings)
-        self.batcher: Batches = Batcher(self.compute, self.finish, chosen)
+        self.batcher: Batcher = Batcher(self.compute, self.finish, chosen)
         self.batcher.start()
 
-    def compute(self, batch: Sequence[Portion[str, str, str]]) -> Sequence[str]:
+    def compute(self, batch: Sequence[Portion]) -> Sequence[str]:
         self.batches.append([portion.task.subject for portion in batch])
         self.threads.add(threading.get_ident())
         self.may_compute.wait(60)
@@ -48,7 +46,7 @@ class Queue:
     def ask(
         self, name: str, rows: int = 1, deadline: float = 30.0, **given: Any
     ) -> "asyncio.Task[str]":
-        task: Task[str, str, str] = Task(
+        task = Task(
             subject=name,
             rows=rows,
             deadline=time.monotonic() + deadline,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from service.predicting import loaded_model
-from service.predicting.loaded_model import load_model
+from service.predicting.loaded_model import LoadedModel
 from service.shared.errors import Unavailable
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
 
@@ -30,11 +30,11 @@ def test_a_child_process_computes_with_tensorflow_and_is_started_anew(
     real_models: Path, tmp_path: Path
 ) -> None:
     path = Path(shutil.copytree(real_models / "diabetes" / "2", tmp_path / "2"))
-    here = load_model(path)
+    here = LoadedModel(path)
     needing = NumpyInfo(missing="NumPy lacks an operation.")
     manifest = replace(Manifest.read(path), numpy=needing)
     (path / MANIFEST_PATH).write_text(manifest.to_json())
-    there = load_model(path)
+    there = LoadedModel(path)
     assert here.run(process) == os.getpid()
     child = there.run(process)
     assert child != os.getpid()

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 
 import tfbbb
 from service.predicting.adoption import Ledger
-from service.predicting.loaded_model import load_model
+from service.predicting.loaded_model import LoadedModel
 from service.predicting.models import Models
 from service.predicting.registry import ModelRegistry
 from service.shared.database import Base, Database
@@ -127,7 +127,7 @@ def test_a_version_that_has_predicted_is_freed_with_its_last_request(
     models: Models,
 ) -> None:
     version = models._registry.version("curve")
-    kept, version._model = version._model, load_model(version.path)
+    kept, version._model = version._model, LoadedModel(version.path)
     held = weakref.ref(version._model)
     gc.disable()
     try:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 
 from service.shared.backup import BackupError, back_up
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.database.tables import Dataset, ModelVersion
 from service.shared.settings import Settings
 from tests.service.recorded import add_versions
@@ -46,7 +46,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     database = Database(settings.effective_database_url)
-    upgrade(database)
+    create_tables(database)
     yield database
     database.close()
 
@@ -165,19 +165,6 @@ def backing_up(settings: Settings, destination: Path) -> Iterator[subprocess.Pop
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def test_the_next_backup_removes_what_a_killed_one_left(
-    settings: Settings, database: Database, tmp_path: Path
-) -> None:
-    backups = tmp_path / "backups"
-    (backups / ".monday.7").mkdir(parents=True)
-    with backing_up(settings, backups / "monday"):
-        (left,) = backups.glob(".monday.*.unfinished-*")
-        assert (left / "models" / "wine" / "1" / "saved_model.pb").exists()
-    assert left.exists()
-    back_up(database, settings, backups / "tuesday")
-    assert {path.name for path in backups.iterdir()} == {".monday.7", "tuesday"}
 
 
 def test_a_backup_without_the_models_of_the_database_is_refused(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from service.job_process.cleanup import remove_leftovers
 from service.job_process.publish import publish, staging_directory
+from service.job_process.upkeep import remove_leftovers
 from service.predicting.adoption import Ledger
 from service.predicting.copies import VersionCopies
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
@@ -18,7 +18,7 @@ from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.object_store import ObjectStore
 from service.shared.version_deletion import delete_version, finish_deletions
-from tests.service.job_process.stand_in_worker import CountedModel
+from tests.service.job_process.stand_in_worker import export
 from tests.service.postgresql import new_database
 from tests.service.queued import job, leased, let_expire, submitted
 from tests.service.stores import S3
@@ -79,7 +79,7 @@ def exporting(queue: Queue) -> Lease:
 
 def staged(queue: Queue, lease: Lease, result: str = "result") -> Path:
     directory = staging_directory(queue.store.models, lease)
-    CountedModel(lease.job_id, result).export(directory)
+    export(lease.job_id, result, directory)
     return directory
 
 
@@ -232,7 +232,7 @@ def test_jobs_that_publish_at_once_take_different_numbers(
     tmp_path: Path, postgresql: str, s3_url: str
 ) -> None:
     database = Database(new_database(postgresql))
-    upgrade(database)
+    create_tables(database)
     queue = queue_of(settings_of(tmp_path / "here", s3_url), database)
     leases = [exporting(queue) for _ in range(4)]
     models = [staged(queue, lease) for lease in leases]

@@ -6,7 +6,7 @@ import pytest
 
 from service.api.keys.credential import Credential, Scope
 from service.api.keys.repository import add_key
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.settings import Settings
 from tests.service.serving import serving
 
@@ -20,7 +20,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     database = Database(settings.effective_database_url)
-    upgrade(database)
+    create_tables(database)
     yield database
     database.close()
 

@@ -6,7 +6,7 @@ import pytest
 from service.api.keys.credential import Credential, CredentialError, Scope
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import add_key, list_keys, preset_admin_key, revoke_key
-from service.shared.database import Database, upgrade
+from service.shared.database import Database, create_tables
 from service.shared.errors import Unauthenticated
 from service.shared.settings import Settings
 from tests.service.postgresql import new_database
@@ -64,7 +64,7 @@ def test_services_that_start_at_once_add_the_key_once(
     postgresql: str, tmp_path: Path
 ) -> None:
     database = Database(new_database(postgresql))
-    upgrade(database)
+    create_tables(database)
     with ThreadPoolExecutor(8) as executor:
         list(executor.map(lambda _: preset_admin_key(database, FIRST), range(8)))
     with database.reading() as session:

@@ -160,10 +160,8 @@ def test_a_session_ends_with_its_key_and_after_a_week(
 
 
 def test_services_of_one_database_share_sessions(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path
 ) -> None:
-    # They have no object store, which sessions do not need.
-    monkeypatch.setattr("service.api.preparation.check_installation", lambda *_: None)
     settings = [
         Settings(data_dir=tmp_path / name, models=tmp_path, database_url=database_url)
         for name in ("one", "two")

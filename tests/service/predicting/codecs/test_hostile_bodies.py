@@ -17,14 +17,9 @@ from hypothesis import strategies as st
 from service.predicting.codecs import CODECS
 from service.predicting.table import from_columns
 from service.shared.errors import InvalidRequest
+from tests.exported_manifests import manifest
 from tfbbb.export.inputs import to_tensors
-from tfbbb.export.manifest import (
-    Feature,
-    InputError,
-    Manifest,
-    NumpyInfo,
-    Targets,
-)
+from tfbbb.export.manifest import Feature, InputError
 
 MATRIX = tuple(
     Feature(name, "numeric", missing=False, tensor="inputs") for name in ("a", "b")
@@ -43,31 +38,6 @@ EXAMPLES = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-
-
-def manifest(features: tuple[Feature, ...]) -> Manifest:
-    return Manifest(
-        created="2030-01-01T00:00:00+00:00",
-        task="regression",
-        inputs="matrix" if features is MATRIX else "columns",
-        features=features,
-        target="y",
-        units="",
-        classes=None,
-        likelihood={},
-        layers=(),
-        num_rows=1,
-        kl_weight=1.0,
-        method="local",
-        default_num_samples=10,
-        default_seed=0,
-        metrics={},
-        libraries={},
-        files={},
-        targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
-        passes={},
-        numpy=NumpyInfo(difference=0.0),
-    )
 
 
 MANIFESTS = [manifest(MATRIX), manifest(COLUMNS)]

@@ -1,36 +1,41 @@
+import hashlib
 import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.schema import CreateTable
 
-from service.shared.database import Base, Database, DatabaseVersionError, upgrade
+from service.shared.database import (
+    Base,
+    Database,
+    DatabaseVersionError,
+    create_tables,
+)
+from service.shared.database.creation import (
+    VERSION,
+    _exclusive_lock,
+    tables_version,
+)
 from service.shared.database.tables import Key
-from service.shared.database.upgrade import _exclusive_lock, revision
 
 
-def test_migrations_make_the_tables_that_the_code_declares(
-    database_url: str,
-) -> None:
-    database = Database(database_url)
-    upgrade(database)
-    with database.engine.connect() as connection:
-        context = MigrationContext.configure(connection)
-        assert compare_metadata(context, Base.metadata) == []
-    database.close()
+def test_other_tables_have_another_version() -> None:
+    tables = "".join(map(str, map(CreateTable, Base.metadata.sorted_tables)))
+    digest = hashlib.sha256(tables.encode()).hexdigest()
+    assert (VERSION, digest[:16]) == ("0013", "94e9f3f6716498ba")
 
 
-def test_processes_that_start_at_once_upgrade_once(database_url: str) -> None:
+def test_processes_that_start_at_once_create_tables_once(database_url: str) -> None:
     problems = []
 
     def start() -> None:
         database = Database(database_url)
         try:
-            upgrade(database)
+            create_tables(database)
         except Exception as error:
             problems.append(error)
         finally:
@@ -46,15 +51,15 @@ def test_processes_that_start_at_once_upgrade_once(database_url: str) -> None:
 
 def test_database_of_another_version_is_refused(database_url: str) -> None:
     database = Database(database_url)
-    upgrade(database)
+    create_tables(database)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("update alembic_version set version_num='0012'")
     with pytest.raises(
         DatabaseVersionError,
-        match=r"name a new data directory .*Received: revision 0012",
+        match=r"name a new data directory .*Received: version 0012",
     ):
-        upgrade(database)
-    assert revision(database) == "0012"
+        create_tables(database)
+    assert tables_version(database) == "0012"
     # The next process does not wait for one that was refused.
     with _exclusive_lock(Database(database_url)):
         database.close()
@@ -63,7 +68,7 @@ def test_database_of_another_version_is_refused(database_url: str) -> None:
 def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path: Path) -> None:
     path = tmp_path / "tfbbb.sqlite3"
     database = Database(f"sqlite:///{path}")
-    upgrade(database)
+    create_tables(database)
     with database.writing() as session:
         session.scalars(select(Key)).all()
         with (
@@ -84,3 +89,21 @@ def test_other_databases_are_refused() -> None:
 def test_name_of_a_database_has_no_password() -> None:
     database = Database("postgresql://a:secret@b/c")
     assert database.name == "postgresql://a:***@b/c"
+
+
+def test_a_database_that_is_gone_is_not_created_anew(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
+    with (
+        pytest.raises(OperationalError, match="unable to open"),
+        database.reading() as session,
+    ):
+        session.scalars(select(Key)).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_commit_is_flushed_to_the_disk(database: Database) -> None:
+    with database.writing() as session:
+        connection = session.connection()
+        # 2 is FULL.
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

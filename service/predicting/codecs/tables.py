@@ -1,0 +1,236 @@
+"""Tables as Arrow streams and as comma-separated values, in requests and responses."""
+
+import io
+import json
+import struct
+from collections.abc import Mapping
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+
+from service.predicting.answer import Answer
+from service.predicting.codecs.codec import Body, Written, response
+from service.predicting.query import Query, check_signature, read_text_parameters
+from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
+from service.shared.prediction_formats import ARROW, CSV
+from tfbbb.base.texts import abbreviate
+
+# What pyarrow raises for bytes that are not a valid stream, also for their texts.
+_FAULTS = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError)
+# The most cells, and bytes of texts, for each byte of a body: a column of booleans has
+# eight cells per byte. Repeated texts and columns without values could have any number.
+_MOST_PER_BYTE = 8
+_LARGE = 2**20
+# The places of fields in tables of FlatBuffers, by `Message.fbs` of the Arrow format.
+_HEADER_TYPE, _HEADER = 1, 2
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_DATA, _COMPRESSION = 1, 3
+
+
+def is_large_arrow(body: Body, options: Mapping[str, object]) -> bool:
+    """Whether reading a body takes the interpreter long: its texts, if it has any."""
+    return len(body) > _LARGE
+
+
+def read_arrow(body: Body, options: Mapping[str, object]) -> Query:
+    """Reads an Arrow stream of one or more record batches."""
+    buffer = pa.py_buffer(body)
+    try:
+        _refuse_compression(buffer)
+        with pa.ipc.open_stream(buffer) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+    except _FAULTS as error:
+        raise InvalidRequest(f"The body is not an Arrow stream: {error}.") from None
+    cells = table.num_rows * max(1, table.num_columns)
+    chunks = (chunk for column in table.columns for chunk in column.chunks)
+    if max(cells, sum(map(_count_text_bytes, chunks))) > _MOST_PER_BYTE * len(body):
+        raise InvalidRequest(
+            "The table is too large for its bytes, because it repeats texts or has "
+            "columns without values: send fewer rows at a time. "
+            f"Received: {table.num_rows} rows in {len(body)} bytes"
+        )
+    return _query(table, options)
+
+
+def write_arrow(answer: Answer) -> Written:
+    """Writes one row per row; arrays are lists of fixed sizes, sets are lists.
+
+    The metadata of the schema are `model_name`, `model_version`, `num_samples`
+    and, as JSON, `classes` and `calibration`.
+    """
+    request = answer.request
+    columns = {name: _column(values) for name, values in answer.outputs.items()}
+    columns["warnings"] = pa.array(answer.warnings, pa.list_(pa.string()))
+    classes = request.manifest.classes
+    metadata = {
+        "model_name": request.version.name,
+        "model_version": str(request.version.number),
+        "num_samples": str(request.num_samples),
+        **({} if classes is None else {"classes": json.dumps(classes)}),
+        **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
+    }
+    table = pa.table(columns).replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return response(sink.getvalue().to_pybytes(), ARROW)
+
+
+def read_csv(body: Body, options: Mapping[str, object]) -> Query:
+    """Reads a table in UTF-8 with commas and a header line.
+
+    Every column is text, which the model reads as in a file: an empty cell is missing.
+    """
+    if not body.strip():
+        raise InvalidRequest(
+            "The body must be a table with a header line; it is empty."
+        )
+    # A quoted name may hold commas: then these are more types than columns.
+    num_columns = body.partition(b"\n")[0].count(b",") + 1
+    types = {f"f{place}": pa.string() for place in range(num_columns)}
+    try:
+        table = pa.csv.read_csv(
+            io.BytesIO(body),
+            pa.csv.ReadOptions(
+                use_threads=False,
+                block_size=max(1, len(body)),
+                # The header is read as the first row, so that its names need no types.
+                autogenerate_column_names=True,
+            ),
+            pa.csv.ParseOptions(newlines_in_values=True),
+            pa.csv.ConvertOptions(column_types=types),
+        )
+    except pa.ArrowInvalid as error:
+        raise InvalidRequest(f"The body is not a table in CSV: {error}.") from None
+    names = [str(column[0].as_py()).removeprefix("\ufeff") for column in table.columns]
+    return _query(table.slice(1).rename_columns(names), options)
+
+
+def write_csv(answer: Answer) -> Written:
+    """Writes one line per row, and one column per number.
+
+    `tfbbb.prediction.answer_table` names the columns.
+    """
+    request = answer.request
+    sink = io.BytesIO()
+    pa.csv.write_csv(answer.table(), sink)
+    headers = {
+        "Model_Version": str(request.version.number),
+        "Num_Samples": str(request.num_samples),
+    }
+    if calibration := answer.calibration:
+        headers["Calibration"] = json.dumps(calibration)
+    return response(sink.getvalue(), CSV, **headers)
+
+
+def _query(table: pa.Table, options: Mapping[str, object]) -> Query:
+    """Returns the query of a table, whose parameters are in the URL."""
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidRequest(f"The table has the column {abbreviate(twice)} twice.")
+    given = dict(options)
+    check_signature(given.pop("signature_name", None))
+    targets = None
+    if (listed := given.pop("targets", None)) is not None:
+        targets = _read_targets(table, str(listed).split(","))
+    return Query(None, table, read_text_parameters(given), targets)
+
+
+def _read_targets(table: pa.Table, names: list[str]) -> JsonList:
+    """Returns one value per row, a list of values if there are several columns."""
+    for name in names:
+        if name not in table.column_names:
+            raise InvalidRequest(
+                "`targets` must name the columns that hold the targets. "
+                f"Received: {abbreviate(name)}, and a table without that column"
+            )
+    columns = [
+        [float(x) if isinstance(x, Decimal) else x for x in table[name].to_pylist()]
+        for name in names
+    ]
+    if len(columns) == 1:
+        return columns[0]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _column(values: object) -> pa.Array:
+    """Returns an output as a column: an array [n, a, b] as lists of lists."""
+    if not isinstance(values, np.ndarray):
+        return pa.array(values)
+    column = pa.array(np.ascontiguousarray(values).reshape(-1))
+    for size in reversed(values.shape[1:]):
+        column = pa.FixedSizeListArray.from_arrays(column, size)
+    return column
+
+
+def _count_text_bytes(chunk: pa.Array) -> int:
+    """Counts the bytes of texts, those that rows share as often as they occur."""
+    if pa.types.is_string_view(chunk.type):
+        views = np.frombuffer(chunk.buffers()[1], np.int32).reshape(-1, 4)
+        return int(views[: len(chunk), 0].sum(dtype=np.int64))
+    if not (pa.types.is_dictionary(chunk.type) and len(chunk)):
+        return 0
+    shared = chunk.type.value_type
+    if pa.types.is_string_view(shared):
+        raise InvalidRequest(
+            "A dictionary of texts must have the type string or large_string. "
+            f"Received: {chunk.type}"
+        )
+    if not (pa.types.is_string(shared) or pa.types.is_large_string(shared)):
+        return 0
+    lengths = pa.compute.binary_length(chunk.dictionary)
+    return pa.compute.sum(lengths.take(chunk.indices)).as_py() or 0
+
+
+def _refuse_compression(stream: pa.Buffer) -> None:
+    """Refuses compressed batches, whose size in memory nothing bounds."""
+    for message in pa.ipc.MessageReader.open_stream(stream):
+        try:
+            compressed = _is_compressed(message.metadata.to_pybytes())
+        except struct.error:
+            raise InvalidRequest(
+                "A message of the Arrow stream is malformed."
+            ) from None
+        if compressed:
+            raise InvalidRequest(
+                "The batches of the Arrow stream must not be compressed; write them "
+                "with `pyarrow.ipc.IpcWriteOptions(compression=None)`."
+            )
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Returns whether the batch of a message, a table of FlatBuffers, is compressed."""
+    (root,) = struct.unpack_from("<I", message)
+    place = _field(message, root, _HEADER_TYPE)
+    kind = message[place] if place else 0
+    if kind not in (_DICTIONARY_BATCH, _RECORD_BATCH):
+        return False
+    batch = _table(message, root, _HEADER)
+    if kind == _DICTIONARY_BATCH:
+        batch = _table(message, batch, _DATA)
+    return _field(message, batch, _COMPRESSION) != 0
+
+
+def _field(message: bytes, table: int, index: int) -> int:
+    """Returns the position of a field of a table; 0 if the table lacks the field."""
+    (to_offsets,) = struct.unpack_from("<i", message, table)
+    offsets = table - to_offsets
+    (size,) = struct.unpack_from("<H", message, offsets)
+    place = 4 + 2 * index
+    if place >= size:
+        return 0
+    (offset,) = struct.unpack_from("<H", message, offsets + place)
+    return table + offset if offset else 0
+
+
+def _table(message: bytes, table: int, index: int) -> int:
+    """Returns the position of the table that a field refers to."""
+    place = _field(message, table, index)
+    (offset,) = struct.unpack_from("<I", message, place)
+    return place + int(offset)

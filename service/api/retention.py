@@ -32,8 +32,7 @@ from service.shared.files import JobFiles, directory_bytes, jobs_with_log
 from service.shared.job_state import ENDED, UNFINISHED
 from service.shared.settings import Settings
 from service.shared.store import Store, open_store
-from service.shared.version_deletion import delete_version, finish_deletions
-from service.shared.versions import latest_version
+from service.shared.versions import delete_version, finish_deletions, latest_version
 from tfbbb.export.manifest import Manifest, ManifestError
 
 logger = logging.getLogger(__name__)

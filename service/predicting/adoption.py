@@ -11,8 +11,12 @@ from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
 from service.shared.store import Store, StoreError
-from service.shared.version_deletion import finish_deletions
-from service.shared.versions import MadeLatest, made_latest, manifest_digest
+from service.shared.versions import (
+    MadeLatest,
+    finish_deletions,
+    made_latest,
+    manifest_digest,
+)
 from tfbbb.export.manifest import Manifest
 
 

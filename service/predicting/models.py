@@ -309,7 +309,7 @@ class Models:
     def _compute(self, batch: Sequence[Portion]) -> Sequence[Arrays]:
         model, request, _ = batch[0].task.subject
         blocks = [Block(task.subject.request, rows) for task, rows in batch]
-        found = model.run(compute, blocks)
+        found: Sequence[Arrays] = model.run(compute, blocks)
         self._uncertainty.observe(request.version, found)
         return found
 

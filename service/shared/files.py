@@ -21,10 +21,7 @@ def dataset_name(sha256: str, format: str) -> str:
 class JobFiles:
     """The files of one job.
 
-    Attributes:
-        directory: The directory of all files of the job.
-        log: The output of the job's processes, kept as long as the job.
-        scratch: Prepared rows and checkpoints, kept until the job ends.
+    The log is kept as long as the job, prepared rows and checkpoints until it ends.
     """
 
     def __init__(self, settings: Settings, job_id: str) -> None:

@@ -37,10 +37,6 @@ class Lease:
 
     Every write checks the number of the attempt. The lease ends when the job ends,
     returns to the queue, or is leased again.
-
-    Attributes:
-        job_id: Id of the job.
-        attempt: Number of the attempt.
     """
 
     job_id: str
@@ -58,9 +54,6 @@ class Queue:
     """The queue of jobs, shared by all processes on one database.
 
     Every method is one transaction, or joins the caller's.
-
-    Attributes:
-        store: The store of versions, and of what attempts need.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:

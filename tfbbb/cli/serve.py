@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,7 @@ def _in_a_fork(prepare: Callable[[], str]) -> str:
     results: SimpleQueue[str | Exception] = fork.SimpleQueue()
 
     def run() -> None:
+        threading.Thread(target=_exit_with_parent, daemon=True).start()
         try:
             results.put(prepare())
         except Exception as error:
@@ -163,6 +165,16 @@ def _in_a_fork(prepare: Callable[[], str]) -> str:
     if isinstance(result, Exception):
         raise result
     return result
+
+
+def _exit_with_parent() -> None:
+    """Ends this copy of a killed process, whose data directory it keeps locked."""
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _reserve_port(host: str, port: int) -> socket.socket:

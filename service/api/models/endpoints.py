@@ -24,7 +24,7 @@ from service.shared.errors import (
 )
 from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.prediction_formats import JSON
-from service.shared.version_deletion import delete_version, finish_deletions
+from service.shared.versions import delete_version, finish_deletions
 
 router = APIRouter(
     prefix="/v1/models",

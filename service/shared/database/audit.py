@@ -50,14 +50,12 @@ def acting(actor: Actor) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Audited:
-    """What a row is, the action that adds one, and the columns that an entry repeats.
-
-    `set` and `cleared` are the actions that set or clear a column, by column.
-    """
+    """What a row is, what adds one, and the columns that an entry repeats."""
 
     kind: str
     added: str
     details: tuple[str, ...]
+    # The actions that set or clear a column, by column.
     set: Mapping[str, str] = field(default_factory=dict)
     cleared: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from service.job_process.publish import CancelledError, publish, staging_directo
 from service.shared import queue as queue_module
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.queue import Lease, Queue, StaleAttemptError
-from service.shared.store import directory_store
+from service.shared.store import store
 from service.shared.versions import manifest_digest
 from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, submitted
@@ -148,7 +148,7 @@ def test_a_version_is_on_the_disk_before_the_commit(
     def spy(path: Path) -> None:
         flushed.append((path, (path / "1").exists(), len(versions(queue))))
 
-    monkeypatch.setattr(directory_store, "flush", spy)
+    monkeypatch.setattr(store, "flush", spy)
     publish(queue, lease, directory)
     models = queue.settings.models
     assert flushed == [(models / "model", True, 0), (models, False, 0)]

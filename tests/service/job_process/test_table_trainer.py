@@ -32,6 +32,7 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
         if trainings[-1]:
             raise tfbbb.training.CheckpointError("The checkpoint belongs to another.")
         return SimpleNamespace(
+            export_to=lambda directory, lineage: lineage,
             metrics={"nll": 1.0},
             recalibration_choice={"chosen": "none"},
             recipe={},
@@ -39,12 +40,13 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
         )
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)
-    trained = TableTrainer(settings).train(
+    export: Any = TableTrainer(settings).train(
         job, None, lambda _: None, lambda: False, JobClock()
     )
-    assert trained.lineage["metrics"] == {"nll": 1.0}
-    assert trained.lineage["judgement"] == {"rows": 2}
-    assert trained.lineage["recalibration"] == {"chosen": "none"}
+    lineage = export(tmp_path)
+    assert lineage["metrics"] == {"nll": 1.0}
+    assert lineage["judgement"] == {"rows": 2}
+    assert lineage["recalibration"] == {"chosen": "none"}
     assert trainings == [["checkpoint-000000000100"], []]
 
 

@@ -17,7 +17,7 @@ from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.object_store import ObjectStore
-from service.shared.version_deletion import delete_version, finish_deletions
+from service.shared.versions import delete_version, finish_deletions
 from tests.service.job_process.stand_in_worker import export
 from tests.service.postgresql import new_database
 from tests.service.queued import job, leased, let_expire, submitted

@@ -12,7 +12,7 @@ from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from service.shared.version_deletion import delete_version
+from service.shared.versions import delete_version
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.api.models.test_labels import put
 from tests.service.queued import submitted

@@ -41,15 +41,6 @@ DATATYPES_BY_DTYPE = {dtype: name for name, dtype in DATATYPES.items()}
 
 
 _LENGTH = struct.Struct("<I")
-# The types of JSON values that each kind of number may have.
-_JSON_TYPES: dict[str, set[type]] = {
-    "b": {bool},
-    "i": {int},
-    "u": {int},
-    "f": {int, float, bool, type(None)},
-}
-
-
 Datatype = Literal[
     "BOOL",
     "BYTES",
@@ -285,7 +276,7 @@ def _read_input(given: InputTensor, raw: memoryview) -> tuple[np.ndarray, memory
             f"{what} needs either `data` or the parameter `binary_data_size`."
         )
     if size is None:
-        return _read_data(given.data, given.datatype, shape, what), raw
+        return _read_data(given.data, shape, what), raw
     if type(size) is not int or not 0 <= size <= len(raw):
         raise InvalidRequest(
             f"{what} has a `binary_data_size` that is not among the {len(raw)} bytes "
@@ -348,47 +339,25 @@ def _encode(values: np.ndarray) -> bytes:
     return b"".join(chain.from_iterable((_LENGTH.pack(len(t)), t) for t in texts))
 
 
-def _read_data(
-    data: object, datatype: str, shape: Sequence[int], what: str
-) -> np.ndarray:
+def _read_data(data: object, shape: Sequence[int], what: str) -> np.ndarray:
     """Returns the tensor of `data` in JSON, nested or flat.
 
-    Numbers with missing ones among them, and texts, are arrays of objects.
+    Texts, and numbers with missing ones among them, are arrays of objects.
     """
-    values = _flatten(data, shape, what)
-    dtype = DATATYPES[datatype]
-    types = set(map(type, values))
-    allowed = _JSON_TYPES.get(dtype.kind, {str, type(None)})
-    if not types <= allowed:
-        wrong = next(value for value in values if type(value) not in allowed)
-        raise InvalidRequest(
-            f"{what} has the datatype {datatype}, but holds {abbreviate(wrong)}."
-        )
-    if dtype.kind == "O" or type(None) in types:
-        return np.array(values, dtype=object).reshape(shape)
-    # Numbers too large for single precision must not become infinite here: the error
-    # must quote them.
-    exact = np.dtype(np.float64) if dtype.kind == "f" else dtype
-    try:
-        return np.array(values, dtype=exact).reshape(shape)
-    except OverflowError:
-        if dtype.kind == "f":
-            return np.array(values, dtype=object).reshape(shape)
-        raise InvalidRequest(
-            f"{what} holds a number that is not in the range of {datatype}."
-        ) from None
-
-
-def _flatten(data: object, shape: Sequence[int], what: str) -> JsonList:
+    values = None
     if isinstance(data, list):
         is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
         values = data if is_flat else flattened(data, shape)
-        if values is not None:
-            return values
-    raise InvalidRequest(
-        f"{what} must have `data` of the shape {list(shape)}, nested or flat. "
-        f"Received: {abbreviate(data)}"
-    )
+    if values is None:
+        raise InvalidRequest(
+            f"{what} must have `data` of the shape {list(shape)}, nested or flat. "
+            f"Received: {abbreviate(data)}"
+        )
+    tensor = np.empty(len(values), object)
+    tensor[:] = values
+    if {*map(type, values)} <= {int, float}:
+        tensor = np.array(values)
+    return tensor.reshape(shape)
 
 
 def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> np.ndarray:

@@ -80,8 +80,6 @@ def test_rows_and_columns_predict(
     np.testing.assert_allclose(means, [[3.5], [4.0], [5.5]], atol=0.05)
 
 
-
-
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [

@@ -36,7 +36,7 @@ NUM_PROGRAMS = {
     "docs/sklearn.md": 2,
     "docs/tables.md": 2,
     "docs/tfp_layers.md": 1,
-    "docs/uncertainty.md": 3,
+    "docs/uncertainty.md": 2,
     "docs/which.md": 6,
     "docs/worse_than_dense.md": 12,
 }

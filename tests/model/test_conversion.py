@@ -98,28 +98,6 @@ def test_a_last_sigmoid_is_removed_where_the_logit_is_taken():
     np.testing.assert_allclose(means, network(x), rtol=1e-5)
 
 
-def test_the_first_fit_warns_of_a_network_in_other_units():
-    x = GENERATOR.uniform(1.0, 9.0, size=(40, 1)).astype("float32")
-    network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    # A mean, where the likelihood takes its logarithm.
-    network.set_weights([np.float32([[1.0]]), np.float32([0.0])])
-    twin = tfbbb.convert(network, likelihood="log_normal", **ALMOST_A_POINT)
-    twin.compile("adam", run_eagerly=True)
-    said = "worse than their mean.*logarithm of the median"
-    with pytest.warns(UserWarning, match=said):
-        twin.fit(x, x, verbose=0)
-
-
-def test_the_first_fit_does_not_warn_of_logarithms(recwarn):
-    x = GENERATOR.uniform(1.0, 9.0, size=(40, 1)).astype("float32")
-    network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    network.set_weights([np.float32([[0.2]]), np.float32([0.5])])
-    twin = tfbbb.convert(network, likelihood="gamma", **ALMOST_A_POINT)
-    twin.compile("adam", run_eagerly=True)
-    twin.fit(x, np.exp(0.5 + 0.2 * x), verbose=0)
-    assert not [each for each in recwarn.list if "worse" in str(each.message)]
-
-
 @pytest.mark.parametrize(
     ("likelihood", "form"),
     [("poisson", "activation"), ("gamma", "layer"), ("poisson", "operation")],

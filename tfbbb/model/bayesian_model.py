@@ -67,9 +67,6 @@ from tfbbb.prediction.structure import num_members
 from tfbbb.scores.metrics.compiled import Comparison, update_compiled_metrics
 from tfbbb.scores.metrics.step_prediction import StepPrediction
 
-# A trained network has at most 1: the mean of all targets has 1.
-_MOST_ERROR = 2.0
-
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class BayesianModel(PredictiveModel):
@@ -427,18 +424,7 @@ class BayesianModel(PredictiveModel):
     @property
     def _starts_noise(self) -> bool:
         """Whether a learned noise starts at the residuals of the first rows."""
-        return not self.likelihood.adapted and (
-            self.likelihood.starts_at_residuals or self._starts_at_a_network
-        )
-
-    @property
-    def _starts_at_a_network(self) -> bool:
-        """Whether `tfbbb.convert` made the model, whose outputs are not the mean."""
-        return (
-            self.likelihood.task == "regression"
-            and self.likelihood.location_name != "mean"
-            and self.conversion is not None
-        )
+        return not self.likelihood.adapted and self.likelihood.starts_at_residuals
 
     def _start_at_residuals(self, first: InputRows, rows: TrainingRows) -> None:
         """Starts a learned noise at the residuals of the network on the first rows."""
@@ -461,12 +447,9 @@ class BayesianModel(PredictiveModel):
             trailing = (1,) * (residuals.ndim - counted.ndim)
             counted = counted.reshape(*counted.shape, *trailing)
             residuals = np.where(counted, residuals, np.nan)
-        if self._starts_at_a_network:
-            _warn_of_other_units(self.likelihood, targets, residuals)
-        if self.likelihood.starts_at_residuals:
-            by_member = np.moveaxis(residuals, 1, 0)
-            shape = (self._num_members, -1, residuals.shape[-1])
-            self.likelihood.start_noise(by_member.reshape(shape))
+        by_member = np.moveaxis(residuals, 1, 0)
+        shape = (self._num_members, -1, residuals.shape[-1])
+        self.likelihood.start_noise(by_member.reshape(shape))
 
     def train_step(self, data: Structure) -> Any:
         """Trains on one batch, as `keras.Model.train_step`."""
@@ -891,27 +874,6 @@ def _over_replicas(value: Tensor) -> tuple[Tensor, int]:
     if context is None or context.num_replicas_in_sync == 1:
         return value, 1
     return context.all_reduce("SUM", value), context.num_replicas_in_sync
-
-
-def _warn_of_other_units(
-    likelihood: Likelihood, targets: np.ndarray, residuals: np.ndarray
-) -> None:
-    """Warns if a converted network is far worse than the mean of its targets.
-
-    Residuals are [rows, members, ..., k]; NaN for what does not count.
-    """
-    spread = float(np.std(targets))
-    error = float(np.sqrt(np.nanmean(np.square(residuals[:, 0]))))
-    if error > _MOST_ERROR * spread > 0.0:
-        warnings.warn(
-            "The converted network predicts its first rows worse than their mean does: "
-            f"the root mean square error is {error:.3g}, the standard deviation of the "
-            f"targets {spread:.3g}. {type(likelihood).__name__} takes its outputs as "
-            f"the {likelihood.location_name} in the units of the targets. Convert a "
-            "network that gives that, train the twin from the start, or choose another "
-            "likelihood.",
-            stacklevel=6,
-        )
 
 
 @contextlib.contextmanager

@@ -136,8 +136,7 @@ def convert(
             likelihood was adapted to targets before), its logarithm or logit where the
             likelihood takes that (`poisson`, `gamma`, `beta`; `log_normal` takes the
             logarithm of the median), or logits of classes: a last softmax, sigmoid or
-            exponential is removed. Of logarithms and logits of means, the first `fit`
-            warns if the twin starts far from its targets.
+            exponential is removed.
             Without a likelihood, the result is a plain Keras model of the same class,
             which needs `kl_weight=T/N` to train. So does a network with several
             outputs, which takes one likelihood for each, in the structure of the

@@ -258,7 +258,7 @@ def test_what_cannot_be_converted_is_refused():
     with pytest.raises(ValueError, match=r"no layer of this name.*Received.*'first'"):
         tfbbb.convert(dense(), where=["first"])
     flat = keras.Sequential([keras.Input((3,)), keras.layers.Flatten(name="flat")])
-    with pytest.raises(ValueError, match=r"'flat' has no variational counterpart"):
+    with pytest.raises(ValueError, match=r"'flat' gets no variational counterpart"):
         tfbbb.convert(flat, where=["flat"])
     with pytest.raises(ValueError, match=r"no layer with a variational counterpart"):
         tfbbb.convert(flat)
@@ -279,9 +279,9 @@ def test_what_cannot_be_converted_is_refused():
         tfbbb.convert(dense(), posterior=coin, bias_posterior=coin)
     with pytest.raises(ValueError, match=r"leave these options out.*'prior'"):
         tfbbb.convert(dense(), moped=True, prior="normal")
-    with pytest.raises(ValueError, match=r"`delta` must be positive.*delta=0"):
+    with pytest.raises(ValueError, match=r"`delta` must be a positive.*delta=0"):
         tfbbb.convert(dense(), moped=True, delta=0)
-    with pytest.raises(ValueError, match=r"`prior_scale` must be positive"):
+    with pytest.raises(ValueError, match=r"`prior_scale` must be a positive"):
         tfbbb.convert(dense(), moped=True, prior_scale=float("nan"))
 
 
@@ -529,7 +529,9 @@ def test_layers_that_cannot_be_copied_are_refused_by_name():
         tfbbb.convert(network)
     network = dense()
     network.get_layer("last").trainable = False
-    with pytest.raises(ValueError, match=r"'last' is frozen.*trainable = True"):
+    with pytest.raises(
+        ValueError, match=r"'last' gets no .*: frozen.*trainable = True"
+    ):
         tfbbb.convert(network, where=["last"])
     network.trainable = False
     with pytest.raises(ValueError, match=r"may be converted.*frozen"):

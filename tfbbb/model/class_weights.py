@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 
 import keras
 import numpy as np
@@ -92,7 +93,8 @@ def _by_class(class_weight: Mapping[int, float], likelihood: Likelihood) -> np.n
         )
     weights = np.ones(likelihood.num_classes)
     for label, weight in class_weight.items():
-        if not (_is_class(label, likelihood.num_classes) and _is_weight(weight)):
+        is_class = label in range(likelihood.num_classes)
+        if not (is_class and isinstance(weight, Real) and 0.0 <= weight < math.inf):
             raise ValueError(
                 "`class_weight` has a finite weight of at least 0 for the indices of "
                 f"classes, 0 to {likelihood.num_classes - 1}. "
@@ -100,15 +102,3 @@ def _by_class(class_weight: Mapping[int, float], likelihood: Likelihood) -> np.n
             )
         weights[int(label)] = weight
     return weights
-
-
-def _is_class(label: object, num_classes: int) -> bool:
-    if not isinstance(label, int | float | np.number):
-        return False
-    return bool(int(label) == label and 0 <= label < num_classes)
-
-
-def _is_weight(weight: object) -> bool:
-    if not isinstance(weight, int | float | np.number):
-        return False
-    return bool(math.isfinite(weight) and weight >= 0.0)

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import tree
 
-from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.numbers import positive_number
 from tfbbb.base.private_apis import (
     graph_of,
     output_structure,
@@ -171,8 +171,8 @@ def convert(
             model,
             where,
             likelihood,
-            _checked_scale("delta", 0.1 if delta is None else delta),
-            _checked_scale("prior_scale", 1.0 if prior_scale is None else prior_scale),
+            positive_number("delta", 0.1 if delta is None else delta),
+            positive_number("prior_scale", 1.0 if prior_scale is None else prior_scale),
             options,
         )
     for name, value in (("delta", delta), ("prior_scale", prior_scale)):
@@ -534,11 +534,3 @@ def _check_options(options: Options) -> None:
                 f"have {list(_OPTIONS)}; the other arguments are those of the layers "
                 f"they replace. Received: {name!r}"
             )
-
-
-def _checked_scale(name: str, value: float) -> float:
-    if not is_finite_number(value) or value <= 0:
-        raise ValueError(
-            f"`{name}` must be positive and finite. Received: {name}={value!r}"
-        )
-    return value

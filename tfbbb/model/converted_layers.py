@@ -190,17 +190,15 @@ def _reached(layer: keras.Layer, reasons: dict[int, str]) -> Iterator[keras.Laye
 
 
 def _refusal(name: str, layer: keras.Layer, reason: str, what: str) -> str:
+    remedy = ""
     if reason.startswith("frozen"):
-        return (
-            f"The layer '{name}' is frozen, and a posterior must be trained. Set "
-            "`layer.trainable = True`, or leave the layer out. "
-            f"Received: '{layer.name}' with trainable=False"
-        )
-    received = f"Received: a layer of type {type(layer).__name__}"
-    if what == _COUNTERPART and reason.startswith("no "):
-        possible = sorted(cls.__name__ for cls in TO_VARIATIONAL)
-        return f"The layer '{name}' has no {what}; {possible} have. {received}"
-    return f"The layer '{name}' gets no {what}: {reason}. {received}"
+        remedy = "Set `layer.trainable = True`, or leave the layer out. "
+    elif what == _COUNTERPART:
+        remedy = f"{sorted(cls.__name__ for cls in TO_VARIATIONAL)} have one. "
+    return (
+        f"The layer '{name}' gets no {what}: {reason}. {remedy}"
+        f"Received: '{layer.name}' of type {type(layer).__name__}"
+    )
 
 
 def _last(model: keras.Model, possible: set[int]) -> set[int]:

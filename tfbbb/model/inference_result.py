@@ -1,7 +1,7 @@
 """What an inference method reports beside the posterior that it returns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from tfbbb.base.types import Config
@@ -24,12 +24,7 @@ class InferenceResult:
 
     def get_config(self) -> Config:
         """Returns the arguments that make an equal result, as JSON has them."""
-        return {
-            "method": self.method,
-            "log_evidence": self.log_evidence,
-            "diagnostics": dict(self.diagnostics),
-            "linearised": self.linearised,
-        }
+        return asdict(self)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:

@@ -97,7 +97,6 @@ class Beta(MeanConcentration):
         return self.support_of(self.low, self.high)
 
     _widest_range = (-_LARGEST_LOGIT, _LARGEST_LOGIT)
-    location_name = "logit of the mean"
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         def logit(values: np.ndarray) -> np.ndarray:

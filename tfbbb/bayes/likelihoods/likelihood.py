@@ -52,7 +52,6 @@ class Likelihood(_Layer):
             likelihood adds to the variance of the noise: see `with_location_variance`.
         has_expected_log_prob: Whether `expected_log_prob` is defined.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
-        location_name: What the first outputs are, with `standardize=False`.
         num_classes: Number C of the classes of a classification, set by `build`.
         member_weights: Weights of the members in a mixture, which sum to 1; None for
             equal weights.
@@ -66,7 +65,6 @@ class Likelihood(_Layer):
     integrates_location: bool = False
     has_expected_log_prob: bool = False
     slow_quantiles: bool = False
-    location_name: ClassVar[str] = "mean"
     num_classes: int
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -40,6 +40,7 @@ class LogLink(StandardizedTargets):
     """
 
     _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
+    # What the first outputs are, with `standardize=False`.
     location_name = "logarithm of the mean"
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -109,7 +109,7 @@ def test_every_argument_is_restored_from_json(name, arguments):
     assert set(accepted) - optional - {"self", "kwargs"} <= set(again.get_config())
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_quantile_inverts_the_distribution_function(name, arguments):
     likelihood = built(name, arguments, num_targets=2)
@@ -122,7 +122,7 @@ def test_quantile_inverts_the_distribution_function(name, arguments):
     np.testing.assert_allclose(found, np.broadcast_to(levels, found.shape), rtol=1e-8)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_density_is_the_derivative_of_the_distribution_function(name, arguments):
     likelihood = built(name, arguments)
@@ -155,7 +155,7 @@ def test_quantile_is_the_least_integer_that_reaches_the_level(name, arguments):
         )
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_mean_and_variance_are_integrals_of_the_density(name, arguments):
     likelihood = built(name, arguments)
@@ -213,7 +213,7 @@ def test_log_prob_and_gradient_are_finite_everywhere(name, arguments):
         assert np.isfinite(gradient).all()
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_precision_of_the_outputs_is_that_of_every_answer(name, arguments):
     likelihood = built(name, arguments)
@@ -241,7 +241,7 @@ def test_precision_of_the_outputs_is_that_of_every_answer(name, arguments):
         )
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_leading_dimensions_pass_through(name, arguments):
     likelihood = built(name, arguments, places=(3,))
@@ -265,7 +265,7 @@ def test_leading_dimensions_pass_through(name, arguments):
     assert likelihood.log_prob(drawn, outputs).shape == (4, 2, 3)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_each_member_learns_as_it_would_alone(name, arguments):
     together = built(name, arguments, members=3)

@@ -97,6 +97,23 @@ def read_signatures(path: str | Path) -> dict[str, Any]:
     if file.exists():
         found: dict[str, Any] = orjson.loads(file.read_bytes())["signatures"]
         return found
-    from tfbbb.export.saved_file import SavedFile
+    return signature_definitions(path)
 
-    return SavedFile(Path(path)).signature_definitions()
+
+def signature_definitions(directory: Path | str) -> dict[str, Any]:
+    """Returns the `SignatureDef` of each signature, as JSON values."""
+    import tensorflow as tf
+    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    with tf.io.gfile.GFile(f"{directory}/saved_model.pb", "rb") as file:
+        (graph,) = SavedModel.FromString(file.read()).meta_graphs
+    return {
+        name: json_format.MessageToDict(
+            signature,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        for name, signature in graph.signature_def.items()
+        if not name.startswith("__")
+    }

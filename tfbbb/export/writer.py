@@ -38,6 +38,7 @@ from tfbbb.export.numpy_engine.writer import (
     numpy_functions,
     write_numpy_functions,
 )
+from tfbbb.export.reader import signature_definitions
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -276,7 +277,7 @@ def _saved_bytes(
         tf.saved_model.save(root, directory, signatures)
         functions = b""
         with contextlib.suppress(NeedsTensorFlowError):
-            functions = numpy_functions(directory)
+            functions = numpy_functions(root, signature_definitions(directory))
         return len(functions) + sum(
             tf.io.gfile.stat(f"{folder}/{name}").length
             for folder, _, names in tf.io.gfile.walk(directory)

@@ -92,7 +92,7 @@ def test_large_weights_are_left_to_tensorflow(
 ) -> None:
     monkeypatch.setattr(writer, "_MOST_BYTES", 8)
     with pytest.raises(writer.NeedsTensorFlowError, match="The weights have 0 MB"):
-        writer.numpy_functions(regression)
+        writer.numpy_functions(tf.saved_model.load(str(regression)), {})
 
 
 def test_functions_that_differ_are_not_written(

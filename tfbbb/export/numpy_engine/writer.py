@@ -1,9 +1,9 @@
-"""The functions of a SavedModel as JSON, from which NumPy computes."""
+"""The functions of an export as JSON, from which NumPy computes."""
 
 import base64
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,15 @@ import tensorflow as tf
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
-from tensorflow.core.framework.op_def_pb2 import OpDef
-from tensorflow.core.protobuf.saved_object_graph_pb2 import SavedConcreteFunction
-from tensorflow.core.protobuf.struct_pb2 import StructuredValue
 
 from tfbbb.base.private_apis import operation_definition
-from tfbbb.base.types import Json
+from tfbbb.base.types import Json, Structure
 from tfbbb.export.engine import NUMPY, tensorflow_engine
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import NUMPY_PATH, Manifest, NumpyInfo
 from tfbbb.export.numpy_engine.functions import read_functions
 from tfbbb.export.numpy_engine.operations import FLOW, OPERATIONS
-from tfbbb.export.saved_file import SavedFile
+from tfbbb.export.reader import signature_definitions
 from tfbbb.prediction import questions
 
 # Operations that call a function, whose operations stand in their place.
@@ -35,8 +32,6 @@ _PASSING_ON = {
     *("PreventGradient", "ReadVariableOp", "Snapshot", "StopGradient"),
 }
 _GATHER_OF_VARIABLE = "ResourceGather"
-# Objects of the root that answers do without.
-_LEFT_OUT = ("signatures", "read", "tables")
 # Single precision, whose sums are taken in another order, has six digits.
 _LARGEST_DIFFERENCE = 1e-4
 # JSON is read at once, so larger weights are left to TensorFlow.
@@ -55,7 +50,7 @@ def write_numpy_functions(
     wanted = ExportedModel(root, manifest, tensorflow_engine())
     wanted.predict(_some_rows(manifest))
     try:
-        content = numpy_functions(directory)
+        content = numpy_functions(root, signature_definitions(directory))
         given = ExportedModel(read_functions(content), manifest, NUMPY)
         # A GPU may multiply with ten bits of precision (TF32).
         with tf.device("CPU"):
@@ -75,56 +70,85 @@ def write_numpy_functions(
     return NumpyInfo(difference)
 
 
-def numpy_functions(directory: Path | str) -> bytes:
-    """Returns the functions of a SavedModel as JSON: see `read_functions`."""
-    file = SavedFile(directory)
-    if not file.is_simple:
-        raise NeedsTensorFlowError("The model reads objects such as lookup tables.")
-    num_bytes = sum(value.nbytes for value in file.variables.values())
+def numpy_functions(root: tf.Module, signatures: Mapping[str, Any]) -> bytes:
+    """Returns the functions of an export as JSON: see `read_functions`."""
+    read = [*root.read, *getattr(root, "familiarity", root).read]
+    variables = {id(variable.handle): variable for variable in read}
+    sizes = (x.shape.num_elements() * x.dtype.size for x in variables.values())
+    num_bytes = sum(sizes)
     if num_bytes > _MOST_BYTES:
         raise NeedsTensorFlowError(f"The weights have {num_bytes >> 20} MB.")
-    writer = _Writer(file)
-    root = file.tree(writer.function, _LEFT_OUT)
+    writer = _Writer(variables)
+    described: dict[str, Json] = {
+        part: {name: writer.module(x) for name, x in getattr(root, part).items()}
+        for part in ("methods", "answers")
+    }
+    if hasattr(root, "groups"):
+        described["groups"] = writer.function(root.groups)
+    if hasattr(root, "familiarity"):
+        described["familiarity"] = writer.module(root.familiarity)
     if writer.missing:
         names = ", ".join(sorted(writer.missing))
         raise NeedsTensorFlowError(f"NumPy lacks operations of the model: {names}.")
     return orjson.dumps(
         {
-            "root": root,
+            "root": described,
             "graphs": writer.graphs,
             "arrays": writer.arrays,
-            "signatures": file.signature_definitions(),
+            "signatures": signatures,
         }
     )
 
 
 class _Writer:
-    """Describes the functions of a file, and each array that they read, once.
+    """Describes functions, what they call, and each array that they read, once.
 
     `missing` has the operations that NumPy has no counterpart of.
     """
 
-    def __init__(self, file: SavedFile):
-        self._file = file
-        self._definitions = {x.signature.name: x for x in file.definitions}
+    def __init__(self, variables: Mapping[int, tf.Variable]):
+        # By the identity of their handles, which functions capture.
+        self._variables = variables
+        self._definitions: dict[str, FunctionDef] = {}
         self._numbers: dict[bytes, int] = {}
         self.graphs: dict[str, Json] = {}
         self.arrays: list[Json] = []
         self.missing: set[str] = set()
 
+    def module(self, module: tf.Module) -> dict[str, Json]:
+        """Returns the descriptions of the functions that are attributes."""
+        concrete = tf.types.experimental.ConcreteFunction
+        return {
+            name: self.function(function)
+            for name, function in sorted(vars(module).items())
+            if isinstance(function, concrete)
+        }
+
     def function(
-        self, signature: OpDef, saved: SavedConcreteFunction
+        self, function: tf.types.experimental.ConcreteFunction
     ) -> dict[str, Json]:
         """Returns the description of a function that callers have by name."""
-        captured = [self._array(self._file.read(n)) for n in saved.bound_inputs]
+        signature = function.function_def.signature
+        called = function.graph.as_graph_def().library.function
+        for definition in (*called, function.function_def):
+            self._definitions[definition.signature.name] = definition
+        captured = [self._array(self._read(x)) for x in function.captured_inputs]
         arguments = signature.input_arg[: len(signature.input_arg) - len(captured)]
         self._write(signature.name)
         return {
             "graph": signature.name,
             "captured": captured,
             "dtypes": [_dtype(argument.type) for argument in arguments],
-            "structure": _structure(saved.output_signature),
+            "structure": _structure(function.structured_outputs),
         }
+
+    def _read(self, captured: tf.Tensor) -> np.ndarray:
+        """Returns the value of a variable or constant that a function reads."""
+        if captured.dtype != tf.resource:
+            return captured.numpy()
+        if id(captured) not in self._variables:
+            raise NeedsTensorFlowError("The model reads objects such as lookup tables.")
+        return self._variables[id(captured)].numpy()
 
     def _write(self, name: str) -> None:
         if name in self.graphs:
@@ -254,14 +278,12 @@ def _dtype(number: int) -> str | None:
     return "object" if dtype == tf.string else np.dtype(dtype.as_numpy_dtype).str
 
 
-def _structure(value: StructuredValue) -> Json:
+def _structure(value: Structure) -> Json:
     """Returns the structure of results, with `null` for each tensor."""
-    match value.WhichOneof("kind"):
-        case "dict_value":
-            fields = value.dict_value.fields
-            return {name: _structure(fields[name]) for name in sorted(fields)}
-        case "list_value" | "tuple_value" as kind:
-            return [_structure(part) for part in getattr(value, kind).values]
+    if isinstance(value, Mapping):
+        return {name: _structure(value[name]) for name in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_structure(part) for part in value]
     return None
 
 

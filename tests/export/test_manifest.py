@@ -81,10 +81,7 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
         ({"num_rows": "9"}, r"`num_rows` must be a number. Received: '9'"),
         ({"default_num_samples": 1}, r"`default_num_samples` must be at least 2"),
         ({"features": [{"name": 1}]}, r"`features\.0\.name` must be a text"),
-        ({"features": []}, r"names each column once, and at least one"),
         ({"metrics": {"rmse": "low"}}, r"`metrics\.rmse` must be a number"),
-        ({"classes": None}, r"A classification has `classes`"),
-        ({"inputs": "matrix"}, r"all lie in the tensor `inputs`"),
     ],
 )
 def test_malformed_field_is_named(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -219,9 +218,6 @@ class Manifest:
             lose; answers are of this type, too. `None` for float32.
         schema_version: Version of this layout; files of another one are refused.
 
-    Raises:
-        ManifestError: If the values contradict each other.
-
     Example:
     >>> from tfbbb.export import Manifest
     >>> from tfbbb.export.manifest import Feature, NumpyInfo, Targets
@@ -269,37 +265,6 @@ class Manifest:
     row_shape: tuple[int, ...] | None = None
     target_dtype: Literal["float64"] | None = None
     schema_version: Literal[4] = SCHEMA_VERSION
-
-    def __post_init__(self) -> None:
-        if (self.task == "classification") != (self.classes is not None):
-            raise ManifestError(
-                "A classification has `classes` and a regression has none. "
-                f"Received: task={self.task!r}, classes={self.classes!r}"
-            )
-        names = [feature.name for feature in self.features]
-        tensors = {feature.tensor for feature in self.features}
-        if not names or len(set(names)) < len(names):
-            raise ManifestError(
-                "`features` names each column once, and at least one. "
-                f"Received: {names}"
-            )
-        if self.inputs == "matrix" and tensors != {"inputs"}:
-            raise ManifestError(
-                'The features of a "matrix" model all lie in the tensor `inputs`. '
-                f"Received: tensors {sorted(tensors)}"
-            )
-        if self.inputs == "columns" and len(tensors) < len(names):
-            raise ManifestError(
-                'Each feature of a "columns" model has a tensor of its own. '
-                f"Received: tensors {sorted(tensors)} for {len(names)} features"
-            )
-        if self.row_shape is not None and (
-            self.inputs != "matrix" or math.prod(self.row_shape) != len(names)
-        ):
-            raise ManifestError(
-                '`row_shape` has one element for each feature of a "matrix" model. '
-                f"Received: row_shape={self.row_shape}, {len(names)} features"
-            )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

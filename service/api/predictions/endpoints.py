@@ -10,11 +10,11 @@ from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file
 from service.api.predictions.routes import add_routes
 from service.api.predictions.schemas import (
+    REFUSED_OF_FILES,
     PredictResponse,
-    file_parameters,
     file_response,
+    query_parameters,
     table_body,
-    table_parameters,
     table_response,
 )
 from service.shared.errors import (
@@ -57,7 +57,10 @@ add_routes(
     answer_table,
     response_model=PredictResponse,
     response_description="The predictive distributions.",
-    openapi_extra={"requestBody": table_body(), "parameters": table_parameters()},
+    openapi_extra={
+        "requestBody": table_body(),
+        "parameters": query_parameters("Of a table in Arrow or CSV"),
+    },
     responses={200: table_response(), **responses(*_ERRORS, NotAcceptable)},
 )
 add_routes(
@@ -69,7 +72,10 @@ add_routes(
     body=None,  # `UploadBody` counts the bytes.
     response_class=Response,
     response_description="The file.",
-    openapi_extra={"requestBody": upload_body(), "parameters": file_parameters()},
+    openapi_extra={
+        "requestBody": upload_body(),
+        "parameters": query_parameters("In the URL", REFUSED_OF_FILES),
+    },
     responses={
         200: file_response(),
         **responses(

@@ -5,7 +5,7 @@ thousand numbers with pydantic would take longer than the prediction, so
 `service.predicting.table` reads tables.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
@@ -183,34 +183,24 @@ def table_response() -> JsonObject:
 REFUSED_OF_FILES = ("targets", "return_samples", "signature_name")
 
 
-def table_parameters() -> list[JsonObject]:
-    """Returns the OpenAPI descriptions of the parameters of tables, in the URL."""
+def query_parameters(where: str, without: Collection[str] = ()) -> list[JsonObject]:
+    """Returns the OpenAPI descriptions of the parameters in the URL."""
     listed = {
         "signature_name": f"One of {', '.join(SIGNATURES)}.",
         "targets": "Names of the columns that hold the targets, with commas between.",
     }
     for name, field in Parameters.model_fields.items():
         listed[name] = field.description or ""
-    note = "Of a table in Arrow or CSV; several levels have commas between."
     return [
         {
             "name": name,
             "in": "query",
             "required": False,
             "schema": {"type": "string"},
-            "description": f"{description} {note}",
+            "description": f"{text} {where}; several levels have commas between.",
         }
-        for name, description in listed.items()
-    ]
-
-
-def file_parameters() -> list[JsonObject]:
-    """Returns the OpenAPI descriptions of the parameters of files, in the URL."""
-    named = [one for one in table_parameters() if one["name"] not in REFUSED_OF_FILES]
-    note = " Of a table in Arrow or CSV;"
-    return [
-        one | {"description": one["description"].replace(note, " In the URL,")}
-        for one in named
+        for name, text in listed.items()
+        if name not in without
     ]
 
 

@@ -24,7 +24,6 @@ from service.api.http.errors import (
     responses,
 )
 from service.api.http.requests import Requests
-from service.api.http.routes import check_scoped
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
@@ -147,14 +146,11 @@ def create_app(
         audit,
         datasets,
         metrics,
+        session,
     ):
-        check_scoped(resource.router)
         app.include_router(resource.router, responses=refusals)
-    app.include_router(session.router, responses=refusals)
-    app.include_router(health.router)
-    app.include_router(documentation.router)
-    app.include_router(guide.router)
-    app.include_router(page.router)
+    for open_resource in (health, documentation, guide, page):
+        app.include_router(open_resource.router)
     app.add_middleware(Authentication)
     app.add_middleware(Requests, registry=registries.counted)
     answer_errors_in_one_shape(app)

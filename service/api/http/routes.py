@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -166,15 +166,6 @@ class PlainRoute(ScopedRoute):
             return response
 
         return answer
-
-
-def check_scoped(router: APIRouter) -> None:
-    """Raises TypeError unless every route of a router is a `ScopedRoute`."""
-    for route in router.routes:
-        if not isinstance(route, ScopedRoute):
-            raise TypeError(
-                f"Make the router with `route_class=ScopedRoute`. Received: {route}"
-            )
 
 
 def _scopes(dependant: Dependant) -> Iterator[Scope]:

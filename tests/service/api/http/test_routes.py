@@ -14,8 +14,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import Message
 
-from service.api.http.routes import ScopedRoute, check_scoped
-from service.api.keys.caller import Caller, may_predict
+from service.api.http.routes import ScopedRoute
+from service.api.keys.caller import Caller
 from service.api.keys.credential import Scope
 from service.app import create_app
 from service.shared.settings import Settings
@@ -175,13 +175,6 @@ def test_a_scoped_route_without_a_scope_is_refused() -> None:
     router = APIRouter(route_class=ScopedRoute)
     with pytest.raises(TypeError, match=r"Training.* Received: /open"):
         router.get("/open")(endpoint)
-
-
-def test_a_router_with_an_open_route_is_refused() -> None:
-    router = APIRouter(dependencies=[may_predict])
-    router.get("/open")(endpoint)
-    with pytest.raises(TypeError, match=r"route_class=ScopedRoute.*/open"):
-        check_scoped(router)
 
 
 def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:

@@ -201,8 +201,9 @@ def write_saved_model(
             recalibration_choice=recalibration_choice,
             target_notation=notation.to_dict() if notation else None,
             member_weights=likelihood.member_weights,
-            familiarity=familiarity
-            and FamiliarityInfo(familiarity.num_rows, familiarity.columns),
+            familiarity=None
+            if familiarity is None
+            else FamiliarityInfo(familiarity.num_rows, familiarity.columns),
             row_shape=row_shape(model),
             target_dtype=target_dtype,
         )

@@ -405,7 +405,7 @@ def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(items), lengths
 
 
-def _range(first: np.ndarray, end: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _range(first: Any, end: Any, step: Any) -> np.ndarray:
     return np.arange(first, end, step, first.dtype)
 
 

@@ -134,17 +134,18 @@ def _print(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
 def _plot(
     truth: "np.ndarray", predictions: dict[str, "np.ndarray"], path: Path
 ) -> None:
+    import numpy as np
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots import intervals
-
     figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = intervals(
-        (predictions["mean"], predictions["lower"], predictions["upper"]),
-        truth,
-        level=_LEVEL,
-        label="disease progression after one year",
-        axes=figure.subplots(),
-    )
+    axes = figure.subplots()
+    order = np.argsort(predictions["mean"])
+    rank = np.arange(1, len(order) + 1)
+    ends = predictions["lower"][order], predictions["upper"][order]
+    axes.vlines(rank, *ends, color="0.8", label=f"{100 * _LEVEL:g} % interval")
+    axes.plot(rank, predictions["mean"][order], label="predicted mean")
+    axes.plot(rank, truth[order], ".", label="truth")
+    axes.set(xlabel="rows, by predicted mean", ylabel="progression after one year")
+    axes.legend()
     axes.set_title("Diabetes, 10 measurements: predicted and true", loc="left")
     figure.savefig(path, dpi=160)

@@ -3,18 +3,15 @@
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from service.predicting.precision import find_num_samples
 from service.predicting.query import Query
 from service.predicting.table import from_columns, from_rows
 from service.predicting.targets import fill_targets, read_targets
-from service.predicting.work import answers_per_draw, check_work
-from service.shared.errors import InvalidRequest
+from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
@@ -39,19 +36,13 @@ _MOMENTS = (
 _UNLIKE = "unlike"
 
 # Each array has one entry per row.
-_NUM_SAMPLES = "num_samples"
 Arrays = dict[str, np.ndarray]
 Outputs = dict[str, np.ndarray | JsonList]
 
 
 # Parameters that do not change what is computed for a row, and those that `batch_key`
 # knows by their effect.
-_NOT_IN_KEY = frozenset(
-    (
-        "deadline_ms",
-        *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
-    )
-)
+_NOT_IN_KEY = {"deadline_ms", "num_samples", "seed", "method"}
 
 
 class VersionName(NamedTuple):
@@ -63,53 +54,29 @@ class VersionName(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """A prediction request that fits its model.
-
-    Args:
-        version: The version that predicts.
-        manifest: The manifest of the version.
-        query: The request as it was sent.
-        inputs: The table.
-        num_rows: Number of rows.
-        num_samples: Number of draws.
-        targets: The targets of the rows, or None.
-        warnings: The sentences about each row.
-        faults: What is not as in training in each column.
-        per_draw: The numbers that it asks for per row and draw.
-        max_num_samples: The most draws that the limit of work allows.
-    """
+    """A prediction request that fits the version that predicts."""
 
     version: VersionName
     manifest: Manifest
     query: Query
+    # The questions that it asks beside the moments.
+    asked: Sequence[Question]
     inputs: Tensors
     num_rows: int
     num_samples: int
+    # How much computing it costs.
+    work: int
     targets: KnownTargets | None
+    # The sentences about each row.
     warnings: list[list[str]]
+    # What is not as in training in each column.
     faults: ColumnFaults
-    per_draw: int
-    max_num_samples: int
 
     @property
     def seed(self) -> int:
         """The seed of the draws."""
         seed = self.query.parameters.seed
         return self.manifest.default_seed if seed is None else seed
-
-    @property
-    def work(self) -> int:
-        """How much computing the request costs."""
-        return self.num_rows * self.num_samples * self.per_draw
-
-    @cached_property
-    def asked(self) -> list[Question]:
-        """The questions that the request asks beside the moments."""
-        return [
-            question
-            for question in questions.served_questions()
-            if self.query.asks(question)
-        ]
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -129,33 +96,20 @@ class Request:
         None if the answer for a row depends on the rows that are computed with it, so
         that the rows of the request are computed at once and alone. By the method of
         the export, all rows share the draws of the weights. Samples of the targets need
-        noise too, which depends on the place of the row, and the number of draws for a
-        standard error depends on all rows.
+        noise too, which depends on the place of the row.
         """
-        parameters, asked = self.query.parameters, self.asked
-        if (
-            self.needs_passes
-            or parameters.max_standard_error is not None
-            or any("noise" in question.arguments for question in asked)
-        ):
+        if self.needs_passes or any("noise" in x.arguments for x in self.asked):
             return None
+        parameters = self.query.parameters
         # A parameter that is not known to be without effect keeps requests apart.
-        others = (
-            tuple(value) if isinstance(value, list) else value
-            for name, value in parameters
-            if name not in _NOT_IN_KEY
-        )
-        return self.kind, self.num_samples, self.seed, *others
+        others = sorted(parameters.model_fields_set - _NOT_IN_KEY)
+        given = (getattr(parameters, name) for name in others)
+        values = (tuple(x) if isinstance(x, list) else x for x in given)
+        return self.kind, self.num_samples, self.seed, *others, *values
 
 
-@dataclass(frozen=True)
-class Block:
-    """Some rows of a request.
-
-    Args:
-        request: The request.
-        rows: Which rows.
-    """
+class Block(NamedTuple):
+    """Some rows of a request."""
 
     request: Request
     rows: slice
@@ -163,16 +117,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a version predicts for a request.
-
-    Args:
-        request: The request.
-        outputs: The arrays, in the order of the response.
-        warnings: The sentences about each row.
-    """
+    """What a version predicts for a request."""
 
     request: Request
+    # In the order of the response.
     outputs: Outputs
+    # The sentences about each row.
     warnings: list[list[str]]
 
     @property
@@ -204,18 +154,16 @@ class Answer:
 def prepare(
     version: VersionName, manifest: Manifest, query: Query, settings: Settings
 ) -> Request:
-    """Checks a request against a version of a model, and reads its table.
-
-    Needs no TensorFlow.
-    """
-    _check_questions(query, manifest)
+    """Checks a request against a version of a model, and reads its table."""
+    asked = [x for x in questions.served_questions() if query.asks(x)]
+    _check_questions(asked, manifest)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    per_draw = answers_per_draw(query, manifest)
-    check_work(query.num_rows, num_samples, per_draw, settings.max_work)
+    per_draw = _answers_per_draw(asked, query, manifest)
+    _check_work(query.num_rows, num_samples, per_draw, settings.max_work)
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
     targets = None
@@ -235,14 +183,14 @@ def prepare(
             columns=None if query.by_rows else {},
             targets=targets,
         ),
+        asked=asked,
         inputs=inputs,
         num_rows=num_rows,
         num_samples=num_samples,
+        work=num_rows * num_samples * per_draw,
         targets=targets,
         warnings=warnings,
         faults=faults.by_column(),
-        per_draw=per_draw,
-        max_num_samples=settings.max_work // max(1, num_rows * per_draw),
     )
 
 
@@ -264,19 +212,9 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     ]
 
 
-def draws_taken(blocks: Sequence[Arrays]) -> int | None:
-    """Returns the draws that a standard error took; None if it was not asked for."""
-    taken = blocks[0].get(_NUM_SAMPLES)
-    return None if taken is None else int(taken[0])
-
-
 def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     """Makes the answer of a request from what was predicted for its blocks of rows."""
     arrays = {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
-    # The number of draws that a standard error took.
-    if (taken := draws_taken(blocks)) is not None:
-        del arrays[_NUM_SAMPLES]
-        request = replace(request, num_samples=taken)
     classes = request.manifest.classes
     if "variance" in arrays:
         arrays["std"] = np.sqrt(arrays["variance"])
@@ -304,13 +242,42 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     return Answer(request, outputs, warnings)
 
 
-def _check_questions(query: Query, manifest: Manifest) -> None:
-    for question in questions.served_questions():
-        if query.asks(question) and not manifest.answers(question):
+def _check_questions(asked: Sequence[Question], manifest: Manifest) -> None:
+    for question in asked:
+        if not manifest.answers(question):
             given = "numbers, which have"
             if manifest.task == "classification":
                 given = "classes, which have no order and thus"
             raise InvalidRequest(f"The model predicts {given} no {question.text}.")
+
+
+def _answers_per_draw(
+    asked: Sequence[Question], query: Query, manifest: Manifest
+) -> int:
+    """Returns how many numbers per row and draw a request asks for.
+
+    The moments count as one number. Beside them, each level is one number per target
+    to sort for, each sample one per target to return, and targets are one number.
+    """
+    count = 1
+    width = max((1, *(k or 1 for k in manifest.targets.shape)))
+    for question in asked:
+        levels = query.parameters.levels(question)
+        ordered = question.needs_order or question.draws_first
+        count += (len(levels) if levels else 1) * (width if ordered else 1)
+    return count
+
+
+def _check_work(num_rows: int, num_samples: int, per_draw: int, most: int) -> None:
+    """Refuses a request that costs too much, before anything is allocated for it."""
+    if num_rows * num_samples * per_draw > most:
+        raise RequestTooLarge(
+            f"A request may have at most {most} units of work (TFBBB_MAX_WORK), which "
+            "are rows × draws × answers: the moments, and each level or sample of each "
+            "target. Send fewer rows at a time, lower `num_samples` or ask for fewer "
+            f"levels. Received: {num_rows} rows × {num_samples} draws × {per_draw} "
+            "answers"
+        )
 
 
 def _read_table(query: Query, manifest: Manifest) -> Inputs:
@@ -349,18 +316,7 @@ def _predict(
 ) -> Arrays:
     """Returns all outputs for the rows of some tensors."""
     parameters, arrays = request.query.parameters, Arrays()
-    num_samples = request.num_samples
-    if parameters.max_standard_error is not None:
-        num_samples = find_num_samples(
-            model,
-            tensors,
-            parameters,
-            num_samples,
-            request.max_num_samples,
-        )
-        num_rows = len(next(iter(tensors.values())))
-        arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
-    draws, method = (num_samples, request.seed), parameters.method
+    draws, method = (request.num_samples, request.seed), parameters.method
     try:
         arrays |= model.predict(tensors, *draws, method)
         for question in request.asked:

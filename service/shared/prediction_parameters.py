@@ -35,20 +35,6 @@ class DrawParameters(KnownFields):
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
     )
-    max_standard_error: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="The largest Monte Carlo standard error of `mean` (of classes, of "
-        "`probabilities`) in any row: as many draws are made as it takes, at least "
-        "`num_samples`.",
-        examples=[0.5],
-    )
-    relative_error: bool = Field(
-        False,
-        description="Whether `max_standard_error` is a share of the predictive "
-        "standard deviation of the row.",
-    )
     method: Method | None = Field(
         None,
         description="How to predict: `auto`, which is the method of the export, or "

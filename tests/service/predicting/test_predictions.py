@@ -38,11 +38,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "set": {"parameters": {"prediction_sets": [0.9]}},
     "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
     "targets": {"targets": [0.5, 1.5]},
-    # Half the standard error that a few tens of draws leave.
-    "precision": {"parameters": {"max_standard_error": 8e-6}},
-    "relative precision": {
-        "parameters": {"max_standard_error": 8e-6, "relative_error": True}
-    },
     "method": {"parameters": {"method": "weight"}},
     "method of the export": {"parameters": {"method": "auto"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
@@ -116,9 +111,6 @@ def test_the_options_are_those_of_a_request() -> None:
 def test_requests_at_the_same_time_are_answered_as_alone(models: Models) -> None:
     asked = [(rows, body) for body in OPTIONS.values() for rows in (ROWS[:2], ROWS[2:])]
     alone = [answers(models, one)[0] for one in asked]
-    of_option = dict(zip(OPTIONS, alone[::2], strict=True))
-    for name in ("precision", "relative precision"):
-        assert of_option[name]["num_samples"] > DRAWS
     for one, found, answer in zip(asked, answers(models, *asked), alone, strict=True):
         assert_alike(found, answer, str(one))
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -98,8 +98,9 @@ class Leaks:
     def examine(self, column: ParsedColumn) -> list[Hint]:
         """Returns what the checks say of a feature; a reason stands alone."""
         hints: list[Hint] = []
-        for check in _CHECKS:
-            found = check(self, column)
+        repeats, tells = self._find_repetition, self._find_target
+        for check in (_find_constant, repeats, find_identifier, tells):
+            found = check(column)
             if found is not None and found.kind == "reason":
                 return [found]
             hints += [] if found is None else [found]
@@ -123,17 +124,7 @@ class Leaks:
             warnings.setdefault(name, []).append(text)
         return warnings
 
-    def find_constant(self, column: ParsedColumn) -> Hint | None:
-        """Finds the same value in every row."""
-        values = column.numbers
-        if column.missing.any() or values.min() < values.max():
-            return None
-        return Hint(
-            "reason",
-            "It has the same value in every row, so a model learns nothing from it.",
-        )
-
-    def find_repetition(self, column: ParsedColumn) -> Hint | None:
+    def _find_repetition(self, column: ParsedColumn) -> Hint | None:
         """Finds an earlier column with the same values."""
         if len(column.values) < _FEWEST_ROWS:
             return None
@@ -146,11 +137,7 @@ class Leaks:
             return None
         return Hint("reason", f"It tells the same of each row as column {earlier!r}.")
 
-    def find_identifier(self, column: ParsedColumn) -> Hint | None:
-        """Finds numbers that identify the rows."""
-        return find_identifier(column)
-
-    def find_target(self, column: ParsedColumn) -> Hint | None:
+    def _find_target(self, column: ParsedColumn) -> Hint | None:
         """Finds a column that gives the target away."""
         target = self.target
         if target is None or len(column.values) < _FEWEST_ROWS:
@@ -162,12 +149,13 @@ class Leaks:
         )
 
 
-_CHECKS: tuple[Callable[[Leaks, ParsedColumn], Hint | None], ...] = (
-    Leaks.find_constant,
-    Leaks.find_repetition,
-    Leaks.find_identifier,
-    Leaks.find_target,
-)
+def _find_constant(column: ParsedColumn) -> Hint | None:
+    """Finds the same value in every row."""
+    values = column.numbers
+    if column.missing.any() or values.min() < values.max():
+        return None
+    said = "It has the same value in every row, so a model learns nothing from it."
+    return Hint("reason", said)
 
 
 def _first_rows(column: ParsedColumn) -> FirstRows:

@@ -25,7 +25,7 @@ from tfbbb.tables.notations.words import BooleanNotation, TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import count_cells, first_row
+from tfbbb.tables.values import count_cells, drop_missing, first_row
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -53,52 +53,36 @@ def choose_target(
         return _choose_as_asked(cells, task, override)
     if cells.kind == "date":
         raise _of_dates(cells)
-    if cells.kind == "numeric":
-        if cells.is_boolean or task == "classification":
-            return TargetChoice(task or "classification")
-        numeric, remarks = _without_sentinels(cells, None)
-        chosen = TargetChoice("regression")
-        if task is None:
-            parsed = parse_column(table, cells.name, "numeric", numeric, cells=cells)
-            chosen = _choose_of_numbers(parsed)
-        return TargetChoice(chosen.task, numeric, (*chosen.remarks, *remarks))
-    texts, distinct = cells.texts, cells.texts.distinct
-    marks = infer_marks(texts)
-    notation = marks.notation
-    if notation is None and not marks.remarks and texts.missing().any():
-        notation = TextNotation(marks=True)
-    as_classes = TargetChoice("classification", notation, remarks_on(marks))
-    if not cells.is_category and (spellings := _find_spellings(texts)):
-        folded = TextNotation(
-            marks=notation is not None, dash=getattr(notation, "dash", ""), fold=True
-        )
-        shown = " and ".join(map(repr, spellings))
-        remark = f"Its {shown} are one class, {spellings[0].strip().lower()!r}."
-        as_classes = TargetChoice(
-            "classification", folded, (*as_classes.remarks, remark)
-        )
+    if cells.kind == "categorical":
+        return _choose_of_texts(cells, task)
+    if cells.is_boolean or task == "classification":
+        return TargetChoice(task or "classification")
+    numeric, remarks = _without_sentinels(cells, None)
+    chosen = TargetChoice("regression")
+    if task is None:
+        parsed = parse_column(table, cells.name, "numeric", numeric, cells=cells)
+        chosen = _choose_of_numbers(parsed)
+    return TargetChoice(chosen.task, numeric, (*chosen.remarks, *remarks))
+
+
+def _choose_of_texts(cells: Cells, task: Task | None) -> TargetChoice:
     if task == "classification" or (task is None and cells.is_category):
-        return as_classes
-    found = infer_beside_odd_cells(texts, cells.decimal_commas)
+        return _as_classes(cells)
+    found = infer_beside_odd_cells(cells.texts, cells.decimal_commas)
     if isinstance(found.notation, DateNotation) and found.share == 1.0:
         raise _of_dates(cells)
     if found.notation is not None and found.notation.kind in ("number", "duration"):
+        if task is None and found.notation == NumberNotation():
+            number = len(cells.texts.distinct)
+            known = drop_missing(cells.texts.parse(found.notation).numbers)
+            if number <= _FEW_AS_TEXT and (known == np.floor(known)).all():
+                remark = (
+                    f"Its {number} distinct numbers, written as text, are classes; the "
+                    "task 'regression' (--task regression) predicts numbers."
+                )
+                return _as_classes(cells)._replace(remarks=(remark,))
         numeric, remarks = _without_sentinels(cells, found.notation)
-        remarks = (*remarks_on(found), *remarks)
-        as_numbers = TargetChoice("regression", numeric, remarks)
-        if task is not None:
-            return as_numbers
-        numbers = texts.parse(found.notation).numbers
-        known = numbers[~np.isnan(numbers)]
-        whole = bool((known == np.floor(known)).all())
-        bare = found.notation == NumberNotation() and whole
-        if bare and len(distinct) <= _FEW_AS_TEXT:
-            remark = (
-                f"Its {len(distinct)} distinct numbers, written as text, are classes; "
-                "the task 'regression' (--task regression) predicts numbers."
-            )
-            return as_classes._replace(remarks=(remark,))
-        return as_numbers
+        return TargetChoice("regression", numeric, (*remarks_on(found), *remarks))
     if task == "regression":
         return TargetChoice(task, NumberNotation())
     if found.remarks and found.notation is None:
@@ -106,7 +90,21 @@ def choose_target(
             f"The target {cells.name!r}: {found.remarks[0]}; correct the cells, or "
             "pass task='classification' (--task classification)."
         )
-    return as_classes
+    return _as_classes(cells)
+
+
+def _as_classes(cells: Cells) -> TargetChoice:
+    texts, marks = cells.texts, infer_marks(cells.texts)
+    notation, remarks = marks.notation, remarks_on(marks)
+    if notation is None and not marks.remarks and texts.missing().any():
+        notation = TextNotation(marks=True)
+    if not cells.is_category and (spellings := _find_spellings(texts)):
+        has_marks, dash = notation is not None, getattr(notation, "dash", "")
+        notation = TextNotation(marks=has_marks, dash=dash, fold=True)
+        shown = " and ".join(map(repr, spellings))
+        one = spellings[0].strip().lower()
+        remarks = (*remarks, f"Its {shown} are one class, {one!r}.")
+    return TargetChoice("classification", notation, remarks)
 
 
 def _find_spellings(texts: Texts) -> list[str]:

@@ -33,61 +33,6 @@ _MAX_BATCH_ROWS = 2**16
 _BUFFER_BYTES = 2**20
 
 
-class ArrowFile:
-    """An Arrow IPC file or stream as record batches."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def header(self) -> list[str]:
-        """Returns the names of the columns."""
-        return list(next(self.batches()).schema.names)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields an empty batch, then the rows in batches."""
-        with pa.OSFile(str(self._path)) as source:
-            is_file = source.read(len(_MAGIC)) == _MAGIC
-            source.seek(0)
-            if is_file:
-                file = pa.ipc.open_file(source)
-                stored = map(file.get_batch, range(file.num_record_batches))
-                schema = file.schema
-            else:
-                stored = pa.ipc.open_stream(source)
-                schema = stored.schema
-            yield pa.RecordBatch.from_pylist([], schema)
-            for batch in stored:
-                # The file gives the offsets of texts: Arrow would read memory at wrong
-                # offsets without this check.
-                batch.validate(full=True)
-                for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
-                    yield batch.slice(start, _MAX_BATCH_ROWS)
-
-
-class ParquetFile:
-    """A Parquet file as record batches."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def header(self) -> list[str]:
-        """Returns the names of the columns."""
-        return list(next(self.batches()).schema.names)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields an empty batch, then the rows in batches."""
-        # Without `pre_buffer`, Arrow reads a page at a time instead of a whole column
-        # of a row group.
-        with pa.parquet.ParquetFile(
-            self._path, pre_buffer=False, buffer_size=_BUFFER_BYTES
-        ) as file:
-            schema = file.schema_arrow
-            rows = _MAX_BATCH_CELLS // max(1, len(schema))
-            size = min(max(1, rows), _MAX_BATCH_ROWS)
-            yield pa.RecordBatch.from_pylist([], schema)
-            yield from file.iter_batches(batch_size=size)
-
-
 _COMPRESSIONS: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 
 T = TypeVar("T")
@@ -97,6 +42,50 @@ class _File(Protocol):
     def header(self) -> list[str]: ...
 
     def batches(self) -> Iterator[pa.RecordBatch]: ...
+
+
+class _TypedFile:
+    """An Arrow or a Parquet file as record batches; the first batch is empty."""
+
+    def __init__(
+        self, path: Path, read: Callable[[Path], Iterator[pa.RecordBatch]]
+    ) -> None:
+        self._path, self._read = path, read
+
+    def header(self) -> list[str]:
+        return list(next(self.batches()).schema.names)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        return self._read(self._path)
+
+
+def _read_arrow(path: Path) -> Iterator[pa.RecordBatch]:
+    with pa.OSFile(str(path)) as source:
+        is_file = source.read(len(_MAGIC)) == _MAGIC
+        source.seek(0)
+        file = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+        yield pa.RecordBatch.from_pylist([], file.schema)
+        stored = file
+        if is_file:
+            stored = map(file.get_batch, range(file.num_record_batches))
+        for batch in stored:
+            # The file gives the offsets of texts: Arrow would read memory at wrong
+            # offsets without this check.
+            batch.validate(full=True)
+            for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
+                yield batch.slice(start, _MAX_BATCH_ROWS)
+
+
+def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
+    # Without `pre_buffer`, Arrow reads a page at a time instead of a whole column of a
+    # row group.
+    with pa.parquet.ParquetFile(
+        path, pre_buffer=False, buffer_size=_BUFFER_BYTES
+    ) as file:
+        schema = file.schema_arrow
+        rows = _MAX_BATCH_CELLS // max(1, len(schema))
+        yield pa.RecordBatch.from_pylist([], schema)
+        yield from file.iter_batches(batch_size=min(max(1, rows), _MAX_BATCH_ROWS))
 
 
 class TableScan:
@@ -256,9 +245,9 @@ class TableScan:
 
     def _open(self) -> _File:
         if self.format == "parquet":
-            return ParquetFile(self.path)
+            return _TypedFile(self.path, _read_parquet)
         if self.format == "arrow":
-            return ArrowFile(self.path)
+            return _TypedFile(self.path, _read_arrow)
         if self.format == "jsonl":
             return JsonFile(self.path)
         if self.format in ("xlsx", "ods"):

@@ -42,7 +42,7 @@ from service.api.sandbox import Sandbox
 from service.api.server import shutdown_event
 from service.api.state import ServiceState
 from service.predicting.adoption import Ledger
-from service.predicting.metrics import LoadedMetrics
+from service.predicting.metrics import loaded_metrics
 from service.predicting.models import Models
 from service.predicting.registry import ModelRegistry
 from service.shared.data_directory import lock_data_directory
@@ -171,7 +171,7 @@ def _create_state(
     ledger = Ledger(database, queue.store)
     registry = ModelRegistry(queue.store, ledger, settings.model_memory_bytes)
     models = Models(registry, settings, registries.counted, refreshes)
-    registries.observed.register(LoadedMetrics(registry))
+    registries.observe(partial(loaded_metrics, registry))
     registries.observe(partial(job_metrics, database))
     registries.observe(partial(feedback_metrics, database))
     registries.observed.register(DiskMetrics(settings, queue.store.models, database))

@@ -8,7 +8,6 @@ import numpy as np
 import psutil
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from service.predicting.answer import VersionName
 from service.predicting.registry import ModelRegistry
@@ -134,38 +133,32 @@ class ProcessMetrics:
         self._computed.set(time.process_time())
 
 
-class LoadedMetrics(Collector):
-    """Metrics of the models and of the states of their versions."""
-
-    def __init__(self, registry: ModelRegistry) -> None:
-        self._registry = registry
-
-    def collect(self) -> Iterable[Metric]:
-        """Counts versions by model and state, and tells which models are judged bad."""
-        family = GaugeMetricFamily(
-            "tfbbb_model_versions",
-            "Versions of each model by state; AVAILABLE ones are loaded.",
-            labels=["model", "state"],
-        )
-        judged = GaugeMetricFamily(
-            "tfbbb_model_verdict",
-            "1 for each model whose version `latest` has a verdict, such as `learned "
-            "nothing`.",
-            labels=["model", "verdict"],
-        )
-        waiting = GaugeMetricFamily(
-            "tfbbb_model_versions_waiting",
-            "Newer versions that wait for somebody to make them `latest`.",
-            labels=["model"],
-        )
-        for name, versions in self._registry.catalog().items():
-            for state, count in collections.Counter(v.state for v in versions).items():
-                family.add_metric([name, state], count)
-            latest = self._registry.latest(name)
-            if latest is None:
-                continue
-            newer = [x for x in versions if x.number > latest.number]
-            waiting.add_metric([name], sum(not x.becomes_latest for x in newer))
-            if (found := latest.verdict) is not None:
-                judged.add_metric([name, found], 1)
-        yield from (family, judged, waiting)
+def loaded_metrics(registry: ModelRegistry) -> Iterable[Metric]:
+    """Counts versions by model and state, and tells which models are judged bad."""
+    family = GaugeMetricFamily(
+        "tfbbb_model_versions",
+        "Versions of each model by state; AVAILABLE ones are loaded.",
+        labels=["model", "state"],
+    )
+    judged = GaugeMetricFamily(
+        "tfbbb_model_verdict",
+        "1 for each model whose version `latest` has a verdict, such as `learned "
+        "nothing`.",
+        labels=["model", "verdict"],
+    )
+    waiting = GaugeMetricFamily(
+        "tfbbb_model_versions_waiting",
+        "Newer versions that wait for somebody to make them `latest`.",
+        labels=["model"],
+    )
+    for name, versions in registry.catalog().items():
+        for state, count in collections.Counter(v.state for v in versions).items():
+            family.add_metric([name, state], count)
+        latest = registry.latest(name)
+        if latest is None:
+            continue
+        newer = [x for x in versions if x.number > latest.number]
+        waiting.add_metric([name], sum(not x.becomes_latest for x in newer))
+        if (found := latest.verdict) is not None:
+            judged.add_metric([name, found], 1)
+    yield from (family, judged, waiting)

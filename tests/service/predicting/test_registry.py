@@ -11,7 +11,7 @@ import tensorflow as tf
 from service.api.labels.repository import move
 from service.predicting.adoption import Ledger
 from service.predicting.descriptions import model_status, model_summary
-from service.predicting.metrics import LoadedMetrics
+from service.predicting.metrics import loaded_metrics
 from service.predicting.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable
@@ -226,7 +226,7 @@ def test_version_that_learned_nothing_does_not_take_charge(
     assert registry.version("diabetes", 10).load() is not None
     figures = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in LoadedMetrics(registry).collect()
+        for family in loaded_metrics(registry)
         for sample in family.samples
     }
     assert figures["tfbbb_model_versions_waiting", "diabetes"] == 1
@@ -243,7 +243,7 @@ def test_version_that_learned_nothing_answers_if_there_is_no_other(
         shutil.rmtree(registry_root / "diabetes" / str(number))
     registry.refresh()
     assert registry.version("diabetes").number == 10
-    _, judged, _ = LoadedMetrics(registry).collect()
+    _, judged, _ = loaded_metrics(registry)
     (labels,) = [sample.labels for sample in judged.samples]
     assert labels == {"model": "diabetes", "verdict": "learned nothing"}
     found = model_summary("diabetes", registry.versions("diabetes"), None)

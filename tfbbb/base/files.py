@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -19,17 +19,16 @@ def flush(path: str | os.PathLike[str]) -> None:
         os.close(descriptor)
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+# Disks that are full, and those that refuse.
+_KNOWN = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+)
 
 
 @contextlib.contextmanager
-def disk_faults_named(
-    directory: str | os.PathLike[str],
-    what: str = "",
-    num_bytes: Callable[[], int] | None = None,
-) -> Iterator[None]:
-    """Raises an `OSError` that names the directory and the bytes it has no room for.
+def disk_faults_named(directory: str | os.PathLike[str]) -> Iterator[None]:
+    """Raises an `OSError` that names the directory of a fault of the disk.
 
     Python's own errors of a write name no file, and TensorFlow has errors of its own,
     which quote the system's message.
@@ -38,10 +37,10 @@ def disk_faults_named(
 
     >>> def write():
     ...     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    >>> with disk_faults_named("models", "the model", lambda: 1000):
+    >>> with disk_faults_named("models"):
     ...     write()
     Traceback (most recent call last):
-    OSError: [Errno 28] No space left on device; the model needs about 1000 bytes: ...
+    OSError: [Errno 28] No space left on device: 'models'
     """
     try:
         yield
@@ -49,21 +48,15 @@ def disk_faults_named(
         number = _error_number(error)
         if number is None:
             raise
-        reason = os.strerror(number)
-        if number in _FULL and num_bytes is not None:
-            # Without room in memory there is no figure.
-            with contextlib.suppress(Exception):
-                reason += f"; {what} needs about {num_bytes()} bytes"
-        raise OSError(number, reason, os.fspath(directory)) from error
+        raise OSError(number, os.strerror(number), os.fspath(directory)) from error
 
 
 def _error_number(error: Exception) -> int | None:
-    known = (*_FULL, *_REFUSED)
     if isinstance(error, OSError):
-        return error.errno if error.errno in known else None
+        return error.errno if error.errno in _KNOWN else None
     if not type(error).__module__.startswith("tensorflow"):
         return None
-    return next((n for n in known if os.strerror(n) in str(error)), None)
+    return next((n for n in _KNOWN if os.strerror(n) in str(error)), None)
 
 
 _STAGING_PREFIX = ".staging-"

@@ -1,10 +1,8 @@
 """Writes a posterior predictive as a SavedModel that needs TensorFlow only."""
 
-import contextlib
 import math
 import os
 import platform
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,11 +32,8 @@ from tfbbb.export.manifest import (
     file_digests,
 )
 from tfbbb.export.numpy_engine.writer import (
-    NeedsTensorFlowError,
-    numpy_functions,
     write_numpy_functions,
 )
-from tfbbb.export.reader import signature_definitions
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -163,18 +158,13 @@ def write_saved_model(
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
     kl_weight = weights.pop() if len(weights) == 1 else None
-    extra_files = extra_files or {}
-
-    def num_bytes() -> int:
-        return _saved_bytes(root, signatures) + sum(map(len, extra_files.values()))
-
     with (
-        disk_faults_named(Path(path).parent, "the model", num_bytes),
+        disk_faults_named(Path(path).parent),
         atomic_directory(path) as staging,
     ):
         tf.saved_model.save(root, str(staging), signatures)
         (staging / MANIFEST_PATH).parent.mkdir()
-        for name, content in extra_files.items():
+        for name, content in (extra_files or {}).items():
             (staging / MANIFEST_PATH).with_name(name).write_bytes(content)
         manifest = Manifest(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -267,22 +257,3 @@ def _libraries() -> dict[str, str]:
     packages = ("tensorflow", "keras", "tensorflow_probability")
     versions = {name: metadata.version(name) for name in packages}
     return {"tfbbb": __version__, **versions, "python": platform.python_version()}
-
-
-def _saved_bytes(
-    root: tf.Module, signatures: Mapping[str, tf.types.experimental.ConcreteFunction]
-) -> int:
-    """Measures a SavedModel by writing it to memory."""
-    directory = f"ram://tfbbb-{secrets.token_hex(8)}"
-    try:
-        tf.saved_model.save(root, directory, signatures)
-        functions = b""
-        with contextlib.suppress(NeedsTensorFlowError):
-            functions = numpy_functions(root, signature_definitions(directory))
-        return len(functions) + sum(
-            tf.io.gfile.stat(f"{folder}/{name}").length
-            for folder, _, names in tf.io.gfile.walk(directory)
-            for name in names
-        )
-    finally:
-        tf.io.gfile.rmtree(directory)

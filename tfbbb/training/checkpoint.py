@@ -106,7 +106,7 @@ class Checkpoints:
         content = Checkpoint(step, self._fingerprint, state, arrays).to_bytes()
         unfinished = self._directory / _UNFINISHED
         written = self._directory / f"{_PREFIX}{step:012d}"
-        with disk_faults_named(self._directory, "the checkpoint", lambda: len(content)):
+        with disk_faults_named(self._directory):
             self._directory.mkdir(parents=True, exist_ok=True)
             try:
                 with unfinished.open("wb") as file:

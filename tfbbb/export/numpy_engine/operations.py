@@ -406,7 +406,7 @@ def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _range(first: Any, end: Any, step: Any) -> np.ndarray:
-    return np.arange(first, end, step, first.dtype)
+    return np.arange(first, end, step, dtype=first.dtype)
 
 
 def _reshape(shape: np.ndarray) -> Operation:

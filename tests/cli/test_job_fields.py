@@ -24,7 +24,6 @@ def fields(spec=None, **options):
         ("column", ["a=b=text", "c=date"], {"columns": {"a=b": "text", "c": "date"}}),
         ("hidden", "50, 20", {"model": {"hidden_units": [50, 20]}}),
         ("hidden", "", {"model": {"hidden_units": []}}),
-        ("devices", "all", {"training": {"devices": "all"}}),
         ("effort", "quick", {"training": {"effort": "quick"}}),
         ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),
         ("learning_rate", 0.1, {"training": {"learning_rate": {"initial": 0.1}}}),

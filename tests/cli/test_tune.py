@@ -59,7 +59,7 @@ def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tfbbb.training.tuning.search.train_table", interrupted)
+    monkeypatch.setattr("tfbbb.training.tuning.train_table", interrupted)
     result = tfbbb(*command, "--trials", "400")
     assert result.exit_code == INTERRUPTED
     # The trials of the study, which are not trained again.

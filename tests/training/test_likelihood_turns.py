@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
+from tfbbb.training.left_out_error import Trial
+from tfbbb.training.likelihood_turns import train_in_turn
 from tfbbb.training.progress import Progress
+from tfbbb.training.run import ProgressOfAll
 from tfbbb.training.spec.families import likelihoods
 from tfbbb.training.target_likelihood import LikelihoodChoice, LikelihoodTrial
 from tfbbb.training.time_limit import TimeLimit
@@ -30,10 +32,9 @@ def turns(errors, choice=CHOICE, seconds=None, off=()):
         error = errors[name]
         if error is None:
             raise TrainingDivergedError(0.02)
-        figures = {"relative_error": error, "is_off": name in off}
-        return [SimpleNamespace(log_likelihood=-1.0, **figures)]
+        return [SimpleNamespace(trial=Trial(0.1, -1.0, 1.0, error, name in off))]
 
-    return train_in_turn(choice, train, TimeLimit(seconds)).outcomes
+    return train_in_turn(choice, train, TimeLimit(seconds))[1]
 
 
 def test_a_likelihood_that_suits_is_trained_alone():
@@ -86,12 +87,11 @@ def test_the_error_names_the_initial_learning_rate_if_all_diverge():
 
 def test_progress_of_all_trainings_never_falls():
     reported = []
-    progress = ProgressOfTurns(reported.append)
-    for number, trial in enumerate(TRIALS[:2]):
-        progress.begin(number, trial.likelihood)
+    progress = ProgressOfAll(reported.append)
+    for parts in (2, 1):
+        progress.begin(parts)
         for step in (5, 10):
-            progress(Progress(step // 5, 2, step, 10, saved_step=5, stage="training"))
+            progress(Progress(step // 5, 2, step, 10, saved_step=5))
     assert [at.step for at in reported] == [5, 10, 15, 20]
-    assert [at.saved_step for at in reported] == [5, 5, 10, 10]
-    assert [at.steps for at in reported] == [10, 10, 20, 20]
-    assert reported[-1].stage == "likelihood gamma; training"
+    assert [at.saved_step for at in reported] == [5, 5, 15, 15]
+    assert [at.steps for at in reported] == [20, 20, 20, 20]

@@ -7,6 +7,7 @@ from tfbbb.training import more_rows, train_table
 from tfbbb.training.cross_fitting import MemberRows
 
 ROWS = 120
+MODEL = {"hidden_units": [8], "members": 4}
 
 
 def table():
@@ -16,17 +17,17 @@ def table():
     return {"a": x[:, 0], "b": x[:, 1], "y": y}
 
 
-def trained(**training):
-    return train_table(table(), {"target": "y", "training": {"steps": 40, **training}})
+def trained():
+    spec = {"target": "y", "training": {"steps": 40}, "model": MODEL}
+    return train_table(table(), spec)
 
 
 def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, seed=3)
-    left_out = more_rows._left_out_by_one(members, None, seed=3)
+    left_out = more_rows.left_out_by_one(members, None, seed=3)
     assert left_out.temperatures == (1.0,)
     assert left_out.num_members == 8
-    now = left_out.left_out_weights
-    before = members.left_out_weights[:, :8]
+    now, before = 1.0 - left_out.weights, 1.0 - members.weights[:, :8]
     np.testing.assert_array_equal(now.sum(axis=1), 1.0)
     np.testing.assert_array_equal(before.sum(axis=1), 2.0)
     assert np.all(now <= before)
@@ -37,7 +38,7 @@ def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
 def test_all_rows_of_a_group_are_left_out_by_one_member():
     groups = np.arange(ROWS) % 30
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, groups=groups)
-    (places,) = more_rows._left_out_by_one(members, groups, seed=0).folds
+    (places,) = more_rows.left_out_by_one(members, groups, seed=0).folds
     for group in range(30):
         assert len(set(places[groups == group])) == 1
     # Of both repeats, four members each.
@@ -47,8 +48,8 @@ def test_all_rows_of_a_group_are_left_out_by_one_member():
 def test_one_member_leaves_out_the_last_rows_still():
     last = np.arange(ROWS) >= 90
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, last=last)
-    left_out = more_rows._left_out_by_one(members, last, seed=0)
-    assert left_out.left_out_weights.sum() == 30.0
+    left_out = more_rows.left_out_by_one(members, last, seed=0)
+    assert np.sum(1.0 - left_out.weights) == 30.0
     assert set(left_out.folds[0, ~last]) == {-1}
 
 
@@ -90,8 +91,3 @@ def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
             same.model.get_weights(), better.model.get_weights(), strict=True
         )
     )
-
-
-def test_a_temperature_of_the_spec_is_trained_as_it_says():
-    found = trained(kl_schedule="constant")
-    assert found.recipe["steps_on_more_rows"] is None

@@ -5,21 +5,22 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.devices import training_strategy
+from tfbbb.training.pipeline import _plan as plan_of
 from tfbbb.training.pipeline import (
-    Run,
     calibrate_model,
     compare_baselines,
     judge_model,
     learn_familiarity,
     make_plan,
     prepare_rows,
+    result,
     train_networks,
     use_more_rows,
 )
-from tfbbb.training.pipeline import _plan as plan_of
+from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.table import STEPS
 from tfbbb.training.time_limit import TimeLimit
@@ -42,13 +43,11 @@ def start(**changes):
         weights=None,
         parent=None,
         name_of_parent="None",
-        strategy=training_strategy(spec.training.devices),
         limit=TimeLimit(None),
         directory=None,
         checkpoint_seconds=30.0,
         xla=False,
-        validate_left_out=False,
-        report=lambda progress: None,
+        report=ProgressOfAll(lambda progress: None),
         should_stop=lambda: False,
     )
 
@@ -96,7 +95,7 @@ def test_the_rows_of_a_small_table_all_train(runs):
 
 def test_a_likelihood_that_is_given_is_taken(runs):
     assert runs[1].likelihoods is None
-    assert runs[-1].trained().spec.model.likelihood.name == "normal"
+    assert result(runs[-1]).spec.model.likelihood.name == "normal"
 
 
 def test_every_row_is_left_out_by_some_members_alone(runs):
@@ -117,17 +116,27 @@ def test_a_calibration_needs_no_training_of_this_process(runs):
     np.testing.assert_allclose(again.scored.log_prob, runs[6].scored.log_prob)
 
 
+def test_figures_that_are_not_finite_end_the_training(runs, monkeypatch):
+    monkeypatch.setattr(
+        "tfbbb.training.recalibration.prediction_figures",
+        lambda *_: {"rmse": 1.0, "nll": np.inf},
+    )
+    with pytest.raises(TrainingDivergedError):
+        calibrate_model(runs[5])
+
+
 def test_the_last_run_is_the_result(runs):
-    trained = runs[-1].trained()
+    trained = result(runs[-1])
     assert trained.num_training_rows == 60
     assert trained.metrics == runs[6].calibrated.metrics
     assert trained.spec.training.learning_rate == runs[2].plan.learning_rate
     assert trained.judgement["learned"]
 
 
-@pytest.mark.parametrize("with_target", [4999, 5000, 5001])
-@pytest.mark.parametrize("without_target", [0, 7])
-@pytest.mark.parametrize("validation", [{}, {"fraction": 0.3}])
+@pytest.mark.parametrize(
+    ("with_target", "without_target", "validation"),
+    [(4999, 7, {}), (5000, 0, {}), (5000, 7, {"fraction": 0.3})],
+)
 def test_the_recipe_follows_from_the_rows_with_a_target(
     with_target, without_target, validation
 ):

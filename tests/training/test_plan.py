@@ -4,6 +4,7 @@ from pydantic import ValidationError
 
 from tfbbb.tables import Schema
 from tfbbb.training.plan import (
+    SPARSE,
     TrainingPlan,
     cross_fitting_folds,
     cross_fitting_repeats,
@@ -115,7 +116,7 @@ def test_temperatures_are_tried_unless_a_schedule_is_given():
 
 
 def test_numbers_are_encoded_if_rows_are_many():
-    assert encodings(9) == ["standardized"] * 2
+    assert encodings(9) == ["standardized"]
     assert encodings(10) == encodings(4999) == ["piecewise_linear"]
     assert encodings(400, {"numeric_encoding": "standardized"}) == ["standardized"]
 
@@ -128,14 +129,15 @@ def encodings(num_rows, model=None):
 def test_a_sparse_linear_network_is_tried_for_many_inputs_and_few_rows():
     wide = Schema.infer({f"x{i}": np.arange(100.0) for i in range(11)}, "x0")
     given, targets = spec(), np.linspace(0, 1, 90, dtype=np.float32)[:, np.newaxis]
-    names = TrainingPlan.from_spec(given, wide, targets, repeats=2).networks
-    assert list(names) == ["standardized", "linear, horseshoe prior"]
-    linear = names["linear, horseshoe prior"]
+    found = TrainingPlan.from_spec(given, wide, targets, repeats=2)
+    assert list(found.networks) == ["standardized"]
+    assert list(found.simpler) == [SPARSE]
+    linear = found.simpler[SPARSE]
     assert (linear.hidden_units, linear.prior.name) == ((), "horseshoe")
     # Two rows held out are too few to compare networks.
-    assert len(TrainingPlan.from_spec(given, wide, targets, repeats=0).networks) == 1
+    assert not TrainingPlan.from_spec(given, wide, targets, repeats=0).simpler
     given = spec({"hidden_units": [8]})
-    assert len(TrainingPlan.from_spec(given, wide, targets, repeats=2).networks) == 1
+    assert not TrainingPlan.from_spec(given, wide, targets, repeats=2).simpler
 
 
 @pytest.mark.parametrize(

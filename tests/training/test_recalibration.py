@@ -17,9 +17,10 @@ from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.recalibration import ConformalIntervals
 from tfbbb.tables import Schema
 from tfbbb.training import JobSpec, train_table
+from tfbbb.training.left_out_error import Trial
 from tfbbb.training.recalibration import calibrate
 from tfbbb.training.spec import SpecError
-from tfbbb.training.temperature_choice import TemperatureChoice, Trial
+from tfbbb.training.temperature_choice import TemperatureChoice
 
 ROWS = 300
 SPREADS = {"north": 0.2, "south": 2.0}
@@ -28,9 +29,8 @@ SPREADS = {"north": 0.2, "south": 2.0}
 def spec(recalibration, **training):
     options = {"epochs": 5, "validation": {"fraction": 0.5}} | training
     fields = {"target": "y", "recalibration": recalibration, "training": options}
-    return JobSpec.model_validate(
-        fields | {"model": {"hidden_units": [16], "likelihood": "normal"}}
-    )
+    model = {"hidden_units": [16], "likelihood": "normal", "members": 2}
+    return JobSpec.model_validate(fields | {"model": model})
 
 
 @pytest.fixture(scope="module")
@@ -100,16 +100,6 @@ def test_the_default_is_chosen_by_the_held_out_rows(table):
     assert trained.metrics["log_likelihood"] >= tried["none"]
 
 
-def test_none_leaves_the_network_as_it_is(table):
-    trained = trained_table(table, spec("none", epochs=1))
-    assert trained.model.recalibration is None
-    assert trained.recalibration_choice == {
-        "method": "none",
-        "chosen": "none",
-        "reason": "The job asks for no recalibration.",
-    }
-
-
 @pytest.mark.slow
 def test_numbers_are_groups_of_a_matrix(table):
     sites = np.random.default_rng(1).integers(1, 3, size=ROWS).astype(float)
@@ -128,7 +118,7 @@ def test_classes_get_prediction_sets():
     y = names[(x + generator.normal(size=ROWS) > 0).astype(int)]
     y[:3] = "rare"
     fields = {"target": "y", "recalibration": "conformal_sets"}
-    fields |= {"model": {"hidden_units": [16]}}
+    fields |= {"model": {"hidden_units": [16], "members": 2}}
     options = {"epochs": 20, "validation": {"fraction": 0.5}}
     trained = trained_table(pa.table({"x": x, "y": y}), fields | {"training": options})
     assert trained.recalibration_choice["chosen"] == "conformal_sets"
@@ -173,7 +163,6 @@ def calibrated(y, gain, gain_of_intervals):
         gain_of_intervals=gain_of_intervals,
         trials=(),
         prediction=model.predictive(x, num_samples=DRAWS),
-        gaps=np.zeros((0, 2)),
     )
     part = JobSpec(target="y").recalibration
     found = calibrate(model, part, schema, x, y, crossed)

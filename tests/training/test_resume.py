@@ -1,13 +1,8 @@
 import itertools
-import random
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
-from tests.training import killed_training, trainings
+from tests.training import trainings
 from tfbbb.training.checkpoint import CheckpointError
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
@@ -114,35 +109,3 @@ def test_the_checkpoint_of_another_training_is_refused(tmp_path, other):
         )
     with pytest.raises(CheckpointError):
         trainings.train(trainings.model(), checkpoint_directory=tmp_path, **other)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_process_that_is_killed_anywhere_loses_nothing(tmp_path, seed):
-    program = [sys.executable, "-m", killed_training.__name__, str(tmp_path)]
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen(program, cwd=root)
-    try:
-        while not list(tmp_path.glob("checkpoint-*")):
-            assert process.poll() is None
-            time.sleep(0.01)
-        time.sleep(random.Random(seed).uniform(0.0, 2.0))
-        assert process.poll() is None
-    finally:
-        process.kill()
-        process.wait()
-
-    def make():
-        return trainings.model(members=2)
-
-    options = {
-        "epochs": killed_training.EPOCHS,
-        "rows": trainings.stored_rows(tmp_path / "rows"),
-    }
-    whole, again, reports = make(), make(), []
-    trainings.train(whole, **options)
-    trainings.train(
-        again, checkpoint_directory=tmp_path, report=reports.append, **options
-    )
-    trainings.assert_same(again, whole)
-    assert reports[0].saved_step > 0

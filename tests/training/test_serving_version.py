@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.tables import Schema
 from tfbbb.training import TrainedTable, train_table
@@ -26,12 +27,13 @@ def table(seed: int) -> pa.Table:
 
 
 def spec(**training: float) -> dict[str, object]:
-    return {"target": "y", "model": {"hidden_units": [8]}, "training": training}
+    model = {"hidden_units": [8], "members": 4}
+    return {"target": "y", "model": model, "training": training}
 
 
 @pytest.fixture(scope="module")
 def trained() -> TrainedTable:
-    return train_table(table(0), spec(epochs=40))
+    return trained_table(table(0), spec(epochs=40))
 
 
 @pytest.fixture(scope="module")

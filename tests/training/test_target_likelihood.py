@@ -7,6 +7,7 @@ from tfbbb.training.target_likelihood import (
     _possible,
     bounds_of_targets,
     choose_likelihood,
+    target_resolution,
 )
 
 ROWS = 500
@@ -156,3 +157,24 @@ def test_targets_suggest_bounds(least, greatest, bounds):
     targets = np.linspace(least, greatest, 60)[:, np.newaxis]
     assert bounds_of_targets(targets) == bounds
     assert bounds_of_targets(targets[:59]) is None
+
+
+@pytest.mark.parametrize(
+    ("targets", "step"),
+    [
+        ([3, 4, 8, 5], 1.0),
+        ([3, 5, 9, 7], 2.0),
+        ([0.5, 1.0, 2.5], 0.5),
+        ([12.34, 56.7, 8.9], 0.04),
+        ([1000, 3000, 7000], 2000.0),
+        ([250000, 310000, 120000], 10000.0),
+    ],
+)
+def test_the_step_is_the_greatest_that_fits(targets, step):
+    found = target_resolution(np.array(targets, np.float32)[:, np.newaxis])
+    assert found == pytest.approx(step)
+
+
+def test_real_numbers_have_no_step():
+    targets = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
+    assert target_resolution(targets) is None

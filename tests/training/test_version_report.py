@@ -19,6 +19,7 @@ from tfbbb.training.time_limit import TimeLimit
 
 ROWS = 200
 SLOPE, NOISE = 3.0, 1.0
+SMALL = {"hidden_units": [16], "members": 4}
 
 
 def columns():
@@ -35,7 +36,8 @@ def of_numbers():
     table = pa.table({"x": x, "word": word, "y": y, "empty": [None] * ROWS})
     y[:5] = np.nan
     table = table.set_column(2, "y", pa.array(y, from_pandas=True))
-    return trained_table(table, {"target": "y", "training": {"epochs": 30}})
+    training = {"epochs": 30}
+    return trained_table(table, {"target": "y", "training": training, "model": SMALL})
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,18 @@ def kinds():
 def of_classes(kinds):
     """A tenth of the rows is held out."""
     training = {"epochs": 5, "validation": {"fraction": 0.1}}
-    return trained_table(kinds, {"target": "kind", "training": training})
+    spec = {"target": "kind", "training": training, "model": SMALL}
+    return trained_table(kinds, spec)
+
+
+@pytest.fixture(scope="module")
+def report_of_classes(of_classes):
+    return replace(of_classes.report, seconds=1e9).to_dict()
+
+
+@pytest.fixture(scope="module")
+def exported(of_classes, tmp_path_factory):
+    return of_classes.export(tmp_path_factory.mktemp("kinds"))
 
 
 def test_rows_are_those_of_the_table(report):
@@ -144,8 +157,8 @@ def test_columns_are_explained_until_the_time_is_over(of_numbers):
     assert [part["name"] for part in found["effects"]] == ["x"]
 
 
-def test_report_of_classes_has_probabilities_and_bins(of_classes):
-    found = replace(of_classes.report, seconds=1e9).to_dict()
+def test_report_of_classes_has_probabilities_and_bins(of_classes, report_of_classes):
+    found = report_of_classes
     held_out, rows = found["held_out"], len(of_classes.held_out_rows)
     assert found["classes"] == ["above", "below"]
     assert [row - 1 for row in held_out["row"]] == of_classes.held_out_rows.tolist()
@@ -164,29 +177,26 @@ def test_report_of_classes_has_probabilities_and_bins(of_classes):
     assert found["variance_split"]["measure"] == "entropy"
 
 
-def test_effects_have_the_spelling_of_the_table(of_classes):
-    found = replace(of_classes.report, seconds=1e9).to_dict()["effects"]
-    (new,) = (part for part in found if part["name"] == "new")
+def test_effects_have_the_spelling_of_the_table(report_of_classes):
+    (new,) = (part for part in report_of_classes["effects"] if part["name"] == "new")
     assert (new["kind"], new["values"]) == ("text", ["nein", "ja"])
     # The probability of "above" rises.
     assert new["mean"][0][0] < new["mean"][1][0]
 
 
-def test_the_command_spells_effects_as_the_table(of_classes, kinds, tmp_path):
+def test_the_command_spells_effects_as_the_table(exported, kinds, tmp_path):
     write_csv(kinds, tmp_path / "kinds.csv")
-    path = of_classes.export(tmp_path / "kinds")
-    given = ModelTable.read(path, tmp_path / "kinds.csv")
-    found = explain_rows(given, load(path), None, None, max_rows=30, num_samples=4)
+    given = ModelTable.read(exported, tmp_path / "kinds.csv")
+    found = explain_rows(given, load(exported), None, None, max_rows=30, num_samples=4)
     (new,) = (part for part in found.effects if part.name == "new")
     assert new.values == ("nein", "ja")
 
 
-def test_export_writes_the_report_and_its_hash(of_classes, tmp_path):
-    path = of_classes.export(tmp_path / "kinds")
-    written = json.loads((path / "assets.extra" / REPORT_FILE).read_text())
+def test_export_writes_the_report_and_its_hash(exported):
+    written = json.loads((exported / "assets.extra" / REPORT_FILE).read_text())
     assert written["target"] == "kind"
-    assert f"assets.extra/{REPORT_FILE}" in Manifest.read(path).files
-    Manifest.read(path).verify(path)
+    assert f"assets.extra/{REPORT_FILE}" in Manifest.read(exported).files
+    Manifest.read(exported).verify(exported)
 
 
 def test_the_report_has_a_share_of_the_time(monkeypatch):

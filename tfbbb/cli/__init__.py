@@ -64,7 +64,7 @@ def _options(
 
 app.command("sample")(sample.sample)
 add_job_command(app, train.train)
-add_job_command(app, tune.tune, without={"max_seconds", "devices", "start_from"})
+add_job_command(app, tune.tune, without={"max_seconds", "start_from"})
 add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)

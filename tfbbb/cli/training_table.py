@@ -42,9 +42,7 @@ def find_schema(
 ) -> "Schema":
     """Returns the schema of the parent version, else infers it from the table."""
     if record is not None:
-        from tfbbb.training.continuation import check_continuation
-
-        check_continuation(job, record, table.column_names)
+        record.check_continuation(job, table.column_names)
         return record.schema
     import pyarrow as pa
 

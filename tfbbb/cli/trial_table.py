@@ -19,18 +19,16 @@ _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
 def describe_trial(trial: "FrozenTrial") -> str:
     """Returns the log-likelihood of a trial with its standard error, or its end."""
-    from tfbbb.training.tuning.search import held_out
+    from tfbbb.training.tuning import held_out
 
     if "error" in trial.user_attrs:
         return str(trial.user_attrs["error"])
-    if trial.state.name == "PRUNED":
-        return "stopped early"
     return with_error(*mean_and_error(held_out(trial)))
 
 
 def echo_trials(trials: Sequence["FrozenTrial"]) -> None:
     """Prints trials, the best first."""
-    from tfbbb.training.tuning.search import held_out
+    from tfbbb.training.tuning import held_out
 
     default = next((trial for trial in trials if "default" in trial.user_attrs), None)
     of_default = () if default is None else held_out(default)

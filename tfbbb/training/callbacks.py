@@ -23,11 +23,7 @@ _MOST_RESERVED = 0.75
 
 
 class FiniteSteps(keras.callbacks.Callback):
-    """Ends a training at once whose loss, or that of held-out rows, is not finite.
-
-    Args:
-        learning_rate: The rate at the start: a schedule may have lowered it.
-    """
+    """Ends a training at once whose loss, or that of held-out rows, is not finite."""
 
     def __init__(self, learning_rate: float) -> None:
         super().__init__()
@@ -50,13 +46,6 @@ class DecayInTime(LearningRateSchedule):
     A training that its time limit ends early would stop at a learning rate that is
     still high, where the weights are noisy. So the place in the decay is the step, or
     the same share of the steps as of the time that is used, whichever is greater.
-
-    Args:
-        decay: The decay, which ends after `steps` steps.
-        steps: Number of steps.
-
-    Attributes:
-        by_steps: The decay.
     """
 
     def __init__(self, decay: LearningRateSchedule, steps: int):
@@ -73,17 +62,7 @@ class DecayInTime(LearningRateSchedule):
 
 
 class TimeOfSteps(keras.callbacks.Callback):
-    """Times the steps, and ends them in time for what follows.
-
-    Args:
-        max_seconds: Most seconds of the steps and of what follows them.
-        reserve: Returns the seconds of what follows.
-
-    Attributes:
-        seconds: Time since the first step, and that of earlier attempts.
-        is_over: Whether the time has ended the training.
-        decay: The decay of the learning rate, which follows the time; None if none.
-    """
+    """Times the steps, and ends them in time for what follows, as `reserve` says."""
 
     def __init__(self, max_seconds: float, reserve: Callable[[], float]) -> None:
         super().__init__()
@@ -116,17 +95,7 @@ class TimeOfSteps(keras.callbacks.Callback):
 
 
 class BestEpoch(keras.callbacks.Callback):
-    """Stops a training whose held-out rows have long been no more likely.
-
-    Args:
-        rule: The early stopping of the spec.
-        rounds: The rounds of the training.
-
-    Attributes:
-        epoch: The epoch with the smallest `val_nll` so far; 0 before a validation.
-        val_nll: `val_nll` of this epoch.
-        weights: Weights after this epoch.
-    """
+    """Keeps the weights of the best epoch, and stops if none is better for long."""
 
     def __init__(self, rule: EarlyStopping, rounds: Rounds) -> None:
         super().__init__()
@@ -154,18 +123,7 @@ class BestEpoch(keras.callbacks.Callback):
 
 
 class Reports(keras.callbacks.Callback):
-    """Reports the progress after each round, and every few seconds within it.
-
-    Args:
-        rounds: The rounds of the training.
-        timed: The time of the steps.
-        stage: What is being done.
-        report: Called with the progress.
-
-    Attributes:
-        losses: The loss of each round.
-        saved_step: Step of the latest checkpoint; 0 without one.
-    """
+    """Reports the progress after each round, and every few seconds within it."""
 
     def __init__(
         self,
@@ -213,18 +171,7 @@ class Reports(keras.callbacks.Callback):
 
 
 class Checkpointing(keras.callbacks.Callback):
-    """Restores the latest checkpoint, and writes others after some time.
-
-    Args:
-        checkpoints: The checkpoints.
-        rounds: The rounds of the training.
-        reports: The reports, which know the losses.
-        timed: The time of the steps.
-        best: The best epoch; None without early stopping.
-
-    Attributes:
-        first_step: The step at which the training goes on; 0 at its start.
-    """
+    """Restores the latest checkpoint, and writes others after some time."""
 
     def __init__(
         self,
@@ -284,13 +231,7 @@ class Checkpointing(keras.callbacks.Callback):
 
 
 class StopRequests(keras.callbacks.Callback):
-    """Interrupts a training, after a checkpoint, when it is asked to stop.
-
-    Args:
-        should_stop: Returns whether to stop; called before each execution.
-        checkpointing: Writes the checkpoint; None for none.
-        steps: Number of all steps.
-    """
+    """Interrupts a training, after a checkpoint, when it is asked to stop."""
 
     def __init__(
         self,

@@ -16,8 +16,7 @@ import numpy as np
 
 from tfbbb.base.files import disk_faults_named, flush
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import Config, Options, Structure
-from tfbbb.bayes import kl_schedules
+from tfbbb.base.types import Config, Options
 from tfbbb.model.bayesian_model import BayesianModel
 
 _HEADER, _START_OF_ZIP = "header", b"PK"
@@ -38,14 +37,7 @@ class DamagedCheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a training between two steps.
-
-    Attributes:
-        step: Number of steps taken.
-        fingerprint: Digest of the spec and the data of the training.
-        state: State other than arrays, as plain JSON values.
-        arrays: All variables by name.
-    """
+    """The state of a training between two steps: variables, and plain JSON values."""
 
     step: int
     fingerprint: str
@@ -78,13 +70,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The latest two checkpoints of a training, in a directory.
-
-    Args:
-        directory: Directory of the checkpoints; created if missing.
-        seconds: Time between checkpoints.
-        fingerprint: Fingerprint of the training.
-    """
+    """The latest two checkpoints of a training, in a directory."""
 
     def __init__(self, directory: Path, seconds: float, fingerprint: str):
         self._directory = directory
@@ -98,11 +84,7 @@ class Checkpoints:
         return time.monotonic() >= self._written_at + self._seconds
 
     def write(self, step: int, state: Config, arrays: Mapping[str, np.ndarray]) -> None:
-        """Writes a checkpoint; the arguments are attributes of `Checkpoint`.
-
-        Writes a temporary file, flushes it to disk and renames it, so that a complete
-        checkpoint exists whenever the process or the machine stops.
-        """
+        """Writes a checkpoint; a complete one exists whenever the machine stops."""
         content = Checkpoint(step, self._fingerprint, state, arrays).to_bytes()
         unfinished = self._directory / _UNFINISHED
         written = self._directory / f"{_PREFIX}{step:012d}"
@@ -181,32 +163,11 @@ def _deduplicate(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
     return list({id(variable): variable for variable in variables}.values())
 
 
-def training_fingerprint(
-    model: BayesianModel, held_out: Structure | None, **others: object
-) -> str:
+def training_fingerprint(model: BayesianModel, **others: object) -> str:
     """Returns a digest that differs if the result of a training would differ."""
-    optimizer = keras.optimizers.serialize(model.optimizer)
-    # Keras adds a number to the name, which depends on the process.
-    optimizer["config"].pop("name")
-    description = {
-        "variables": [
-            (name, variable.dtype, tuple(variable.shape))
-            for name, variable in named_variables(model).items()
-        ],
-        "optimizer": optimizer,
-        "kl_schedule": kl_schedules.serialize(model.kl_schedule),
-        "held_out": _digests(held_out),
-        **others,
-    }
-    text = json.dumps(description, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _digests(arrays: Structure | None) -> list[str]:
-    return [
-        hashlib.sha256(
-            "\0".join(array).encode() if array.dtype == object else array.tobytes()
-        ).hexdigest()
-        for array in map(np.asarray, keras.tree.flatten(arrays))
-        if arrays is not None
+    variables = [
+        (name, variable.dtype, tuple(variable.shape))
+        for name, variable in named_variables(model).items()
     ]
+    text = json.dumps({"variables": variables, **others}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -22,18 +22,13 @@ class MemberRows:
     """The training rows of each member of an ensemble.
 
     Members are ordered by temperature, then by repeat, then by fold. In each repeat,
-    the rows are divided into folds anew, and member k leaves out fold k. So each row
-    is left out by one member per temperature and repeat. By time, every second member
+    the rows are divided into folds anew, and member k leaves out fold k. So each row is
+    left out by one member per temperature and repeat. By time, every second member
     leaves out the last rows, and all train on the others. Without repeats, all members
     train on all rows.
 
-    Attributes:
-        temperatures: The temperature of each group of members.
-        group_size: Number of members with the same temperature.
-        folds: The fold of each row, [repeats, rows], -1 for one that no member leaves
-            out; None if no row is left out.
-        row_weights: The weight of each row, [rows]: a row of weight 2 counts as two
-            rows. None for 1.
+    The fold of each row, [repeats, rows], is -1 for one that no member leaves out. A
+    row of weight 2, [rows], counts as two rows; None for 1.
     """
 
     temperatures: tuple[float, ...]
@@ -121,17 +116,6 @@ class MemberRows:
         of_group = left_out.reshape(len(left_out), self.group_size)
         used = 1.0 - np.tile(of_group, (1, len(self.temperatures))).astype(np.float32)
         return used if weights is None else used * weights
-
-    @property
-    def left_out_weights(self) -> np.ndarray | None:
-        """The weight of each row for the members that leave it out, [rows, members].
-
-        It is 0 for the members that train on the row. None if no row is left out.
-        """
-        if self.folds is None or self.weights is None:
-            return None
-        given = 1.0 if self.row_weights is None else self.row_weights[:, np.newaxis]
-        return np.asarray(given - self.weights, np.float32)
 
     @property
     def sizes(self) -> np.ndarray | None:

@@ -17,22 +17,19 @@ WAITING, LOADING, TRAINING = "waiting for a worker", "loading TensorFlow", "trai
 class Part:
     """A part of a stage, and the seconds that it takes on a processor of speed 1.
 
-    Attributes:
-        stage: The stage, in words.
-        seconds: In a process that has trained before.
-        first: How much more in one that has not.
-        per_thousand: More for each thousand rows that measure the model.
-        certain: Whether every training has it.
-        of_steps: Whether it takes steps, whose reports tell how many are left.
-        after: Whether it follows the last step.
+    It takes `first` seconds more in a process that has not trained before, and
+    `per_thousand` more for each thousand rows that measure the model.
     """
 
     stage: str
     seconds: float
     first: float = 0.0
     per_thousand: float = 0.0
+    # Whether every training has it.
     certain: bool = True
+    # Whether it takes steps, whose reports tell how many are left.
     of_steps: bool = False
+    # Whether it follows the last step.
     after: bool = False
 
 
@@ -56,22 +53,15 @@ PARTS = {
     "version": Part("publishing the version", 0.5, after=True),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
-# The logarithm of the speed of a processor, before a part has been timed, is known to
-# so much; the more seconds were timed, the better.
+# The logarithm of the speed of a processor is known to so much, before a part has been
+# timed and after many seconds.
 _SPREAD, _SPREAD_OF_TIMED = 0.9, 0.35
 _SECONDS_BELIEVED = 1.0
-# A machine that is busy now may be idle later.
-_SPREAD_OF_SLOW = 0.25
-# The load of a machine changes: what was timed before counts half as much.
-_HALF_LIFE = 10.0
 # Steps are as fast as those before them, more or less.
 _SPREAD_OF_STEPS = 0.1
 # Of a part that takes longer than expected.
-_LEAST_LEFT, _MOST_LEFT = 0.1, 0.5
+_LEAST_LEFT, _MOST_LEFT, _MOST_OVERDUE = 0.1, 0.5, 4.0
 _LEAST_WIDTH = 0.1
-# A part that takes longer than so many times the expected seconds is held up: the later
-# parts are not slower by as much.
-_MOST_OVERDUE = 4.0
 
 # What this process has learned from earlier trainings: whether it was one, and how many
 # times the expected seconds its parts took.
@@ -81,14 +71,9 @@ _slowness: float | None = None
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """What a training is at, and how long it takes yet.
+    """What a training is at, and least and most seconds that it takes yet.
 
-    Attributes:
-        stage: The stage: one of `STAGES`.
-        done: The share that is done; it never falls, and is 1 only at the end.
-        least: Seconds that are left, if all goes fast and nothing optional is tried.
-        most: Seconds that are left, if it goes slowly and all is tried.
-        elapsed: Seconds that have passed.
+    The share that is done never falls, and is 1 only at the end.
     """
 
     stage: str
@@ -113,12 +98,8 @@ class JobClock:
     The parts have expected durations. Those that are over tell how fast the machine is
     at present, and reports of steps how long the others take.
 
-    Args:
-        elapsed: Seconds that passed before, such as to start a process.
-        now: The time in seconds.
-
-    Attributes:
-        seconds: The seconds of each part that is over.
+    `elapsed` are seconds that passed before, such as to start a process, and `seconds`
+    those of each part that is over.
 
     Example:
 
@@ -238,19 +219,16 @@ class JobClock:
             return
         took = self._now() - self._part_began
         self.seconds[self._part] = self.seconds.get(self._part, 0.0) + took
-        self._slowness = self._slowness_with(self.seconds)
+        self._slowness = self._slowness_by(self.seconds)
 
-    def _slowness_with(self, seconds: Mapping[str, float]) -> float:
+    def _slowness_by(self, seconds: Mapping[str, float]) -> float:
         """Returns how many times the expected seconds parts took, believed in part."""
-        took = _SECONDS_BELIEVED * (_slowness or 1.0)
-        expected = _SECONDS_BELIEVED
-        # In the order in which they took place.
-        for name, of_part in seconds.items():
-            kept = 0.5 ** (of_part / _HALF_LIFE)
-            took, expected = kept * took, kept * expected
-            if not PARTS[name].of_steps:
-                took, expected = took + of_part, expected + self._expected(name)
-        return took / expected
+        # The number of steps is not known before.
+        names = [name for name in seconds if not PARTS[name].of_steps]
+        took = _SECONDS_BELIEVED * (_slowness or 1.0) + sum(
+            seconds[name] for name in names
+        )
+        return took / (_SECONDS_BELIEVED + sum(map(self._expected, names)))
 
     def _expected(self, name: str) -> float:
         if name in self._told:
@@ -260,41 +238,36 @@ class JobClock:
         return seconds + part.first * self._is_first
 
     def _range(self) -> tuple[float, float]:
-        names = list(PARTS)
-        place = names.index(self._part) if self._part else 0
+        """Returns least and most seconds that are left."""
         timed = sum(self.seconds.values())
-        spread = _SPREAD_OF_TIMED + (_SPREAD - _SPREAD_OF_TIMED) * math.exp(
-            -timed / _SECONDS_BELIEVED
-        )
-        if _slowness is not None:
-            spread = min(spread, 0.5 * (_SPREAD + _SPREAD_OF_TIMED))
+        unknown = math.exp(-timed / _SECONDS_BELIEVED)
+        spread = _SPREAD_OF_TIMED + (_SPREAD - _SPREAD_OF_TIMED) * unknown
+        least = most = least_after = most_after = 0.0
         slowness = self._slowness
         if self._part is not None:
-            # A part that is overdue says that the machine is slow.
+            # A part that is overdue says that the machine is slow, up to a point.
             most_told = _MOST_OVERDUE * slowness * self._expected(self._part)
             spent = min(self._now() - self._part_began, most_told)
             so_far = {**self.seconds, self._part: spent}
-            slowness = max(slowness, self._slowness_with(so_far))
-        spread += _SPREAD_OF_SLOW * max(math.log(slowness), 0.0)
-        least = most = least_after = most_after = 0.0
-        for name in names[place + (self._part is not None) :]:
+            slowness = max(slowness, self._slowness_by(so_far))
+            least, most = self._range_of_part(self._part, spread, slowness)
+        names = list(PARTS)
+        later = names if self._part is None else names[names.index(self._part) + 1 :]
+        for name in later:
             part = PARTS[name]
             if name in self._skipped:
                 continue
             expected = slowness * self._expected(name)
-            of_part = max(spread, _SPREAD) if part.of_steps else spread
-            low, high = expected * math.exp(-of_part), expected * math.exp(of_part)
-            most += high
+            factor = math.exp(_SPREAD if part.of_steps else spread)
+            most += expected * factor
             if part.certain:
-                least += low
+                least += expected / factor
             if part.after:
-                least_after, most_after = least_after + low, most_after + high
-        if self._part is not None:
-            low, high = self._range_of_part(self._part, spread, slowness)
-            least, most = least + low, most + high
+                least_after += expected / factor
+                most_after += expected * factor
         if math.isfinite(self._limit):
             # The steps end in time for what follows them.
-            until = self._limit - (self._now() - self._began)
+            until = self._limit - self.elapsed
             least = min(least, max(until, least_after))
             most = min(most, max(until, most_after))
         return least, max(most, least + _LEAST_WIDTH)

@@ -53,26 +53,20 @@ class TrainingBaselines:
     """The baselines of a training, beside which its model is judged.
 
     Attributes:
-        schema: The schema of the table.
-        rows: The training rows.
-        folds: The fold of each row, [repeats, rows]; None for held-out rows.
-        inputs: Inputs of the measured rows: the training rows or the held-out ones.
-        targets: Their targets.
-        weights: The weight of each of them, [n]; None for 1.
+        targets, weights: Those of the measured rows: training rows or held-out ones.
         of_all: The baselines of all training rows.
         predicted: What baselines that did not see them make of the measured rows.
+        exact_columns: The columns of which the target is a linear function, if it is.
         was_too_slow: Whether gradient boosting would have taken too long.
     """
 
     schema: Schema
-    rows: BatchSource
-    folds: np.ndarray | None
-    inputs: Inputs
     targets: np.ndarray
+    weights: np.ndarray | None
     of_all: Baselines
     predicted: dict[str, PredictedRows]
-    weights: np.ndarray | None = None
-    was_too_slow: bool = False
+    exact_columns: Sequence[str]
+    was_too_slow: bool
 
     @classmethod
     def fit(
@@ -92,11 +86,8 @@ class TrainingBaselines:
         If members left out folds of the rows, the baselines of a row are fitted to the
         other folds. Otherwise they are fitted to the training rows, of which a sample
         of bounded size is read. Gradient boosting is fitted to the same rows, unless
-        they are few or the time is short; it predicts the measured rows alone.
-
-        The arguments are described as attributes; `discrete` says whether the targets
-        are whole numbers, and `seconds` is the time for gradient boosting. Batches of
-        weighted training rows have weights, [b, 1].
+        they are few or the time in seconds is short; it predicts the measured rows
+        alone. Batches of weighted training rows have weights, [b, 1].
         """
         options: dict[str, Any] = {
             "names": [column.name for column in schema.features],
@@ -135,17 +126,13 @@ class TrainingBaselines:
                 num_classes=len(schema.classes),
                 discrete=discrete,
             )
-        return cls(
-            schema,
-            rows,
-            folds,
-            inputs,
-            targets,
-            of_all,
-            predicted,
-            weights,
-            was_too_slow,
-        )
+        linear = predicted.get(LINEAR_MODEL)
+        exact: tuple[str, ...] = ()
+        if linear is not None and is_nearly_exact(linear, targets):
+            exact = find_exact_linear_columns(
+                of_all.encoding, *parts[0].fitted[:2], *parts[0].measured[:2]
+            )
+        return cls(schema, targets, weights, of_all, predicted, exact, was_too_slow)
 
     @property
     def linear(self) -> PredictedRows:
@@ -171,47 +158,18 @@ class TrainingBaselines:
         beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
         if beside_trees is not None and is_worse(beside_trees):
             said.append(TREES_ARE_BETTER)
-        if not self.schema.classes:
-            said += self._exact_linear_sentence()
+        if self.exact_columns:
+            said.append(describe_exact_linear_columns(self.exact_columns))
         judgement["sentences"] += said
         judgement["warnings"] += said
         if self.was_too_slow:
             judgement["sentences"].append(NOT_JUDGED_BY_TREES)
         return judgement
 
-    def _exact_linear_sentence(self) -> list[str]:
-        """Returns a sentence if the targets are a linear function of the inputs."""
-        linear, encoding = self.predicted.get(LINEAR_MODEL), self.of_all.encoding
-        inputs, targets = self.inputs, self.targets
-        if linear is None or not is_nearly_exact(linear, targets):
-            return []
-        if self.folds is None:
-            fitted = _sample(self.rows, len(encoding.columns))[:2]
-            measured = inputs, targets
-        else:
-            columns = named_columns(inputs, encoding.names)
-            left_out = self.folds[0] == 0
-            fitted, measured = (
-                (
-                    {name: values[part] for name, values in columns.items()},
-                    targets[part],
-                )
-                for part in (~left_out, left_out)
-            )
-        names = find_exact_linear_columns(encoding, *fitted, *measured)
-        return [describe_exact_linear_columns(names)] if names else []
-
 
 @dataclass(frozen=True)
 class _Part:
-    """Measured rows, and the baselines that did not see them.
-
-    Attributes:
-        baselines: The baselines.
-        fitted: The rows they were fitted to, or a sample of these.
-        measured: The measured rows.
-        places: The places of these among all measured rows.
-    """
+    """Measured rows, their places among all, and baselines that did not see them."""
 
     baselines: Baselines
     fitted: Rows

@@ -41,15 +41,9 @@ HeldOut = tuple[Structure, np.ndarray] | tuple[Structure, np.ndarray, np.ndarray
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended.
+    """How a training ended: steps, completed epochs, and the epoch of the weights.
 
-    Attributes:
-        step: Number of steps that were taken.
-        epoch: Number of epochs that were completed.
-        best_epoch: The epoch whose weights the model has.
-        seconds: Time of the steps.
-        out_of_time: Whether `max_seconds` ended the training.
-        losses: The loss at the end of each round, a mean over its steps.
+    The losses are those at the end of each round, means over its steps.
     """
 
     step: int
@@ -111,7 +105,6 @@ def fit(
     if checkpoint_directory is not None:
         whole = training_fingerprint(
             model,
-            held_out,
             rows=rows.sha256,
             epochs=epochs,
             batch_size=batch_size,

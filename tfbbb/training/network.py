@@ -6,12 +6,7 @@ from typing import Any
 
 import keras
 
-from tfbbb.bayes import (
-    estimators,
-    likelihoods,
-    posteriors,
-    priors,
-)
+from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.layers import DenseVariational
@@ -38,9 +33,7 @@ def make_network(
 ) -> BayesianModel:
     """Builds the untrained network of a spec.
 
-    The network consists of the preprocessing of the table, the spec's hidden layers,
-    named `hidden_1` and so on, and a layer named `output` with the parameters of the
-    likelihood.
+    Its hidden layers are named `hidden_1` and so on, and the last one `output`.
 
     Example:
 
@@ -54,12 +47,11 @@ def make_network(
     )
     likelihood = make_likelihood(spec.likelihood, schema)
     num_outputs = likelihood.num_outputs(len(schema.classes) or 1)
-    hidden = spec.hidden_layers(())
-    layers = [*hidden, spec.output_layer(num_outputs)]
+    layers = spec.complete_layers(num_outputs)
     names = [f"hidden_{number}" for number in range(1, len(layers))] + ["output"]
     seeds = count(0 if seed is None else _SEEDS_APART * seed)
     try:
-        spec.check_size((), features.shape[-1], num_outputs)
+        spec.check_size(features.shape[-1], num_outputs)
         for name, layer in zip(names, layers, strict=True):
             options = {"prior": prior, "members": spec.members or 1}
             made = _layer(layer, name, None if seed is None else seeds, options)
@@ -119,6 +111,10 @@ def _layer(
     return keras.layers.LayerNormalization(name=name, **given)
 
 
+def _made(part: Any) -> Any:
+    return None if part.name == "none" else part.make()
+
+
 def _dense(
     spec: DenseLayer,
     name: str,
@@ -126,11 +122,6 @@ def _dense(
     prior: FromPosterior | None,
     members: int,
 ) -> DenseVariational:
-    def made(registry: Any, part: Any) -> Any:
-        if part.name == "none":
-            return None
-        return registry.make(part.name, **part.options())
-
     return DenseVariational(
         spec.units,
         spec.activation,
@@ -138,11 +129,11 @@ def _dense(
         kernel_initializer=keras.initializers.GlorotUniform(
             None if seeds is None else next(seeds)
         ),
-        posterior=made(posteriors, spec.posterior),
-        prior=prior or made(priors, spec.prior),
-        bias_posterior=made(posteriors, spec.bias_posterior),
-        bias_prior=prior or made(priors, spec.bias_prior),
-        estimator=made(estimators, spec.estimator),
+        posterior=_made(spec.posterior),
+        prior=prior or _made(spec.prior),
+        bias_posterior=_made(spec.bias_posterior),
+        bias_prior=prior or _made(spec.bias_prior),
+        estimator=_made(spec.estimator),
         members=members,
         seed=None if seeds is None else next(seeds),
         name=name,

@@ -46,14 +46,9 @@ class ParentVersion:
         p(w | old rows, new rows) ~ p(new rows | w) p(w | old rows)
 
     where q(w) of the parent version replaces p(w | old rows), at temperature 1: see
-    `tfbbb.training.untempering`. Learned parameters
-    without q, such as those of the noise, are point estimates: training starts from
-    their old values, but only the new rows determine their new values.
-
-    Attributes:
-        record: The training record of the version.
-        learned: The values of the learned variables, by name.
-        recalibration: The recalibration of its answers; None for none.
+    `tfbbb.training.untempering`. Learned parameters without q, such as those of the
+    noise, are point estimates: training starts from their old values, but only the new
+    rows determine their new values.
     """
 
     record: TrainingRecord

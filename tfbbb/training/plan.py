@@ -40,22 +40,13 @@ _SAFE_TEMPERATURE = 0.1
 # Of the training on more rows, after the choice: its part of the steps and of the
 # learning rate of the training before.
 _STEPS_ON_MORE_ROWS, _RATE_ON_MORE_ROWS = 0.5, 0.25
-# A network of many more inputs than rows fits them all; few of them may matter.
-_LINEAR, _LINEAR_PRIOR = "linear, horseshoe prior", priors.make("horseshoe")
+# The linear network of many inputs, which is always tried.
+SPARSE = "linear, horseshoe prior"
 
 
 @dataclass(frozen=True)
 class _Defaults:
-    """What suits an effort and a number of rows.
-
-    Attributes:
-        hidden_units: Units of the hidden layers.
-        temperatures: The temperatures to try.
-        group_size: Number of members with the same temperature.
-        steps: Number of steps.
-        learning_rate: Learning rate of the first step.
-        most_networks: Most networks to try, the most promising first.
-    """
+    """What suits an effort and a number of rows; the most promising networks first."""
 
     hidden_units: tuple[int, ...]
     temperatures: tuple[float, ...]
@@ -89,16 +80,13 @@ class TrainingPlan:
     Attributes:
         networks: The networks that are tried, without members, by what tells them
             apart.
-        simpler: Networks to try as well where a linear model predicts rows left out
-            about as well as the networks.
+        simpler: A linear network to try as well where a linear model predicts rows left
+            out about as well as the networks, or where the inputs are many.
         schedule: The schedule of the divergence's weight.
         temperatures: The temperatures that are tried, relative to the schedule.
         group_size: Number of members with the same temperature.
         repeats: How often each row is left out per temperature; 0 if some rows are held
             out from all members instead.
-        epochs: Passes over the training rows.
-        batch_size: Rows per step.
-        steps_per_epoch: Steps of one pass.
         learning_rate: Learning rate at the start, and its decay.
         likelihoods: The likelihoods that were compared for the target.
     """
@@ -153,7 +141,14 @@ class TrainingPlan:
         networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
         return cls(
             networks=networks,
-            simpler=_simpler(spec, networks, repeats, num_rows),
+            simpler=_simpler(
+                spec,
+                schema,
+                next(iter(networks.values())),
+                repeats,
+                num_rows,
+                num_training_rows,
+            ),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -261,13 +256,12 @@ def _networks(
 
     Encoded numbers suit functions with steps and bends, standardised ones smooth
     functions. Few rows, which leave less time, get the encoding that suited small
-    tables. Beside a network of many inputs and few rows, a linear one is tried.
+    tables.
     """
     model, num_training_rows = spec.model, len(targets)
     defaults = _defaults(spec, num_rows)
     update: Config = {}
-    chooses_layers = _chooses_layers(spec)
-    if chooses_layers:
+    if _chooses_layers(spec):
         update["hidden_units"] = defaults.hidden_units
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
@@ -275,12 +269,8 @@ def _networks(
             likelihood = default_likelihood(targets)
         update["likelihood"] = likelihood if choice is None else choice.likelihood
     model = model.model_copy(update=update)
-    few = suits_few_rows(num_rows)
     compares = _compares(spec, repeats, num_rows)
     columns = sum(column.kind == "numeric" for column in schema.features)
-    inputs = columns + sum(
-        len(column.categories) + column.buckets for column in schema.features
-    )
     encodings: list[NumericEncoding] = ["standardized"]
     if model.numeric_encoding is not None:
         encodings = [model.numeric_encoding]
@@ -288,21 +278,16 @@ def _networks(
         columns <= _MOST_ENCODED_COLUMNS
     ):
         encodings.append("piecewise_linear")
-        if few or not (compares and columns):
+        if suits_few_rows(num_rows) or not (compares and columns):
             encodings.remove("standardized")
     networks: dict[str, ModelSpec] = {
         encoding: model.model_copy(update={"numeric_encoding": encoding})
         for encoding in encodings
     }
-    many_inputs = inputs * _ROWS_PER_ENCODED_COLUMN > num_training_rows
-    if compares and chooses_layers and many_inputs:
-        linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
-        networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
     in_time = _seconds(spec) / _SECONDS_PER_NETWORK
     number = int(max(1.0, min(in_time, defaults.most_networks)))
-    # The linear network suits many inputs; curves suit most tables.
-    promising = [name for name in (_LINEAR, *reversed(encodings)) if name in networks]
-    return {name: networks[name] for name in networks if name in promising[:number]}
+    # Curves suit most tables.
+    return {name: networks[name] for name in encodings[-number:]}
 
 
 def _compares(spec: JobSpec, repeats: int, num_rows: int) -> bool:
@@ -315,16 +300,28 @@ def _chooses_layers(spec: JobSpec) -> bool:
 
 
 def _simpler(
-    spec: JobSpec, networks: Mapping[str, ModelSpec], repeats: int, num_rows: int
+    spec: JobSpec,
+    schema: Schema,
+    network: ModelSpec,
+    repeats: int,
+    num_rows: int,
+    num_training_rows: int,
 ) -> dict[str, ModelSpec]:
-    """Returns a linear network, unless the spec gives layers or the plan has one."""
-    compares = _compares(spec, repeats, num_rows)
-    if not compares or not _chooses_layers(spec) or _LINEAR in networks:
+    """Returns a linear network, unless the spec gives layers.
+
+    Of many more inputs than rows, few may matter: its prior is then a horseshoe.
+    """
+    if not _compares(spec, repeats, num_rows) or not _chooses_layers(spec):
         return {}
+    inputs = sum(
+        len(column.categories) + column.buckets or 1 for column in schema.features
+    )
+    if inputs * _ROWS_PER_ENCODED_COLUMN > num_training_rows:
+        sparse = {"hidden_units": (), "prior": priors.make("horseshoe")}
+        return {SPARSE: network.model_copy(update=sparse)}
     update: Config = {"hidden_units": ()}
     if spec.model.numeric_encoding is None:
         update["numeric_encoding"] = "standardized"
-    network, *_ = networks.values()
     return {"linear": network.model_copy(update=update)}
 
 
@@ -342,7 +339,7 @@ def _may_temper(spec: JobSpec) -> bool:
     model = spec.model
     if spec.start_from is not None or model.shares_layers:
         return False
-    layers = (*model.hidden_layers(()), model.output_layer(1))
+    layers = model.complete_layers(1)
     dense = [layer for layer in layers if isinstance(layer, DenseLayer)]
     return all(
         layer.posterior is not None

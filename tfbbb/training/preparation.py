@@ -46,20 +46,15 @@ class Prepared:
         schema: The schema, inferred from the training rows.
         rows: The training rows.
         held_out: Inputs and targets of the held-out rows.
-        held_out_rows: Indices of the held-out rows in the table; empty if members leave
-            out folds of the training rows instead.
-        training_rows: Indices of the training rows in the table, in order.
+        held_out_rows, training_rows: Their places in the table; `held_out_rows` is
+            empty if members leave out folds of the training rows instead.
         groups: The group of each row that measures the model, `[n]`: of the training
             rows, of which folds leave out all rows of a group or none, or else of the
             held-out rows. None for a group per row.
         last: Which training rows, `[n]`, members leave out by time; None otherwise.
-        split: What decided which rows are held out: see `Split.description`.
-        num_rows: Number of rows of the table that have a target: the training rows,
-            the held-out rows, and those held out beyond the 50 000 that measure.
-        rows_without_target: Number of rows of the table without a target, which are
-            left out.
-        weights: The weight of each training row, float32 [rows]; None for 1.
-        held_out_weights: The weight of each held-out row; None for 1.
+        split: What decided which rows are held out: see `Split`.
+        num_rows: Number of rows with a target, also of those held out beyond 50 000.
+        weights, held_out_weights: The weight of each row, float32 [rows]; None for 1.
     """
 
     schema: Schema

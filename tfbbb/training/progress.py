@@ -8,18 +8,9 @@ from dataclasses import dataclass, field
 class Progress:
     """One report of a training.
 
-    Attributes:
-        epoch: Number of completed epochs.
-        epochs: Total number of epochs.
-        step: Number of completed steps.
-        steps: Total number of steps.
-        saved_step: Step of the latest checkpoint; 0 without a checkpoint.
-        seconds: Time of the steps.
-        stage: What is being done, e.g. "training 24 members at temperatures 1, 0.1 and
-            0.01".
-        figures: At the end of an epoch `loss`, `nll` and `kl`, means over the steps
-            since the last such report, and `val_nll` if it was measured. Empty within
-            an epoch.
+    `saved_step` is that of the latest checkpoint, 0 without one. At the end of an
+    epoch, the figures are `loss`, `nll` and `kl`, means over the steps since the last
+    such report, and `val_nll` if it was measured.
     """
 
     epoch: int

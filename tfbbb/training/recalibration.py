@@ -38,14 +38,9 @@ _CONFORMAL = {
 class Calibrated:
     """How well a model predicts held-out rows, as it is recalibrated.
 
-    Attributes:
-        metrics: The held-out figures of the answers. If there is a recalibration, each
-            row is scored by one that was fitted to other rows.
-        choice: What was tried, chosen and why, as plain JSON values: see
-            `tfbbb.recalibration.choose`. `before` has the figures without a
-            recalibration.
-        prediction: The prediction of the rows that the metrics score.
-        uncalibrated: The same without a recalibration.
+    If there is a recalibration, each row is predicted and scored by one that was fitted
+    to other rows. The choice says what was tried, as plain JSON values: see
+    `tfbbb.recalibration.choose`; `before` has the figures without a recalibration.
     """
 
     metrics: Mapping[str, float]

@@ -1,72 +1,60 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from math import isfinite
 
+import numpy as np
+
+from tfbbb.base.texts import fold_sentences
 from tfbbb.base.types import Config
-from tfbbb.training.candidates import Candidate
 from tfbbb.training.column_choice import remark_on_choice
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.plan import TrainingPlan
+from tfbbb.training.left_out_error import Trial
 from tfbbb.training.preparation import Prepared
-from tfbbb.training.scarce_rows import remarks_on_scarce_rows
+from tfbbb.training.run import Run
+
+# The standard error of a coverage of 90 % is then 5 %.
+_FEW_ROWS = 40
 
 
-def describe_recipe(
-    plan: TrainingPlan,
-    prepared: Prepared,
-    members: MemberRows,
-    candidates: Sequence[Candidate],
-    best: Candidate,
-    num_measured: int,
-    outcomes: Mapping[str, str],
-    steps_on_more_rows: int | None = None,
-) -> Config:
+def describe_recipe(run: Run) -> Config:
     """Returns the choices of a training and the figures behind them."""
+    plan, prepared, best = run.plan, run.prepared, run.best
     model, outcome = best.network, best.outcome
+    units, likelihood = model.hidden_units, model.likelihood
     chosen: Config = {
         "network": best.name,
-        "hidden_units": None
-        if model.hidden_units is None
-        else list(model.hidden_units),
+        "hidden_units": None if units is None else list(units),
         "numeric_encoding": model.numeric_encoding,
-        "likelihood": model.likelihood and model.likelihood.model_dump(),
+        "likelihood": likelihood and likelihood.model_dump(),
         "members": plan.group_size,
         "batch_size": plan.batch_size,
     }
     if best.choice is not None:
         chosen["temperature"] = plan.temperature * best.choice.best.temperature
-    return {
+    tried = []
+    for candidate in run.candidates:
+        if candidate.choice is not None:
+            for trial in candidate.choice.trials:
+                kept = candidate is best and trial is candidate.choice.best
+                tried.append((candidate.name, trial, kept))
+    diverged = set(plan.networks) - {each.name for each in run.candidates}
+    for name in plan.networks:
+        if name in diverged:
+            failed = [Trial(t, -np.inf, 1.0, np.inf) for t in plan.temperatures]
+            tried += [(name, trial, False) for trial in failed]
+    recipe: Config = {
         "chosen": chosen,
         "tried": [
             {
-                "network": candidate.name,
-                "temperature": plan.temperature * trial.temperature,
-                "log_likelihood": trial.log_likelihood
-                if isfinite(trial.log_likelihood)
-                else None,
-                "relative_error": trial.relative_error
-                if isfinite(trial.relative_error)
-                else None,
-                "factor": trial.factor,
-                "kept": candidate is best and trial is candidate.choice.best,
-            }
-            for candidate in candidates
-            if candidate.choice is not None
-            for trial in candidate.choice.trials
-        ]
-        + [
-            {
                 "network": name,
-                "temperature": plan.temperature * temperature,
-                "log_likelihood": None,
-                "relative_error": None,
-                "factor": 1.0,
-                "kept": False,
+                "temperature": plan.temperature * trial.temperature,
+                "log_likelihood": _finite(trial.log_likelihood),
+                "relative_error": _finite(trial.relative_error),
+                "factor": trial.factor,
+                "kept": kept,
             }
-            for name in plan.networks
-            if name not in {candidate.name for candidate in candidates}
-            for temperature in plan.temperatures
+            for name, trial, kept in tried
         ],
         "likelihoods": [
             {
@@ -74,26 +62,38 @@ def describe_recipe(
                 "log_likelihood": trial.log_likelihood,
                 "gain": trial.gain,
                 "standard_error": trial.standard_error,
-                "kept": trial.likelihood == model.likelihood,
-                "outcome": outcomes.get(trial.likelihood.name),
+                "kept": trial.likelihood == likelihood,
+                "outcome": run.outcomes.get(trial.likelihood.name),
             }
             for trial in plan.likelihoods
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),
         "metrics_from": _metrics_from(
-            members, num_measured, prepared.split, bool(steps_on_more_rows)
+            run.members,
+            len(run.targets),
+            prepared.split,
+            bool(run.steps_on_more_rows),
         ),
         "remarks": [
             *prepared.schema.column_warnings,
             *remark_on_choice(prepared.schema),
-            *remarks_on_scarce_rows(prepared, members),
+            *_remarks_on_scarce_rows(prepared, run.members),
         ],
         "epochs": outcome.epoch,
         "steps": outcome.step,
-        "steps_on_more_rows": steps_on_more_rows,
-        "out_of_time": any(each.outcome.out_of_time for each in candidates),
+        "steps_on_more_rows": run.steps_on_more_rows,
+        "out_of_time": run.out_of_time,
+        "rows_without_target": prepared.rows_without_target,
+        "beyond": run.extrapolation and run.extrapolation.trial,
     }
+    if run.spec.training.max_seconds is not None:
+        recipe["seconds"] = run.limit.elapsed
+    return recipe
+
+
+def _finite(figure: float) -> float | None:
+    return figure if isfinite(figure) else None
 
 
 def _metrics_from(
@@ -119,3 +119,45 @@ def _metrics_from(
         )
     whole = f" of whole groups of {column!r}" if by == "group" else ""
     return f"{num_rows} rows{whole} that no member trained on"
+
+
+def _remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]:
+    """Returns a sentence for each kind of rows of which there are too few."""
+    found = []
+    num_rows = prepared.num_rows
+    if num_rows < _FEW_ROWS:
+        found.append(f"The table has {num_rows} rows, so its figures are uncertain.")
+    if prepared.schema.task == "classification":
+        found += fold_sentences(
+            _rare_classes(prepared.schema.classes, prepared.rows.targets(), members)
+        )
+    elif members.weights is not None:
+        found += _constant_targets(prepared.rows.targets(), members.weights)
+    return found
+
+
+def _rare_classes(
+    names: tuple[str, ...], targets: np.ndarray, members: MemberRows
+) -> Iterator[str]:
+    least = max(members.num_folds, 2)
+    counts = np.bincount(targets.ravel(), minlength=len(names))
+    for name, count in zip(names, counts.tolist(), strict=True):
+        if count >= least:
+            continue
+        rows = "1 training row" if count == 1 else f"{count} training rows"
+        few = f", fewer than the {members.num_folds} folds" if members.num_folds else ""
+        yield (
+            f"The class {name!r} has {rows}{few}, too few to learn it and to measure "
+            "it; add rows, or merge it with another class."
+        )
+
+
+def _constant_targets(targets: np.ndarray, weights: np.ndarray) -> Iterator[str]:
+    values = targets.reshape(len(targets), -1)[:, :1]
+    least = np.min(np.where(weights > 0, values, np.inf), axis=0)
+    greatest = np.max(np.where(weights > 0, values, -np.inf), axis=0)
+    if number := int(np.sum(least == greatest)):
+        yield (
+            f"The target has a single value in the training rows of {number} of "
+            f"{len(least)} members: it differs in very few rows, too few to learn why."
+        )

@@ -1,13 +1,16 @@
 """The training record of a version, read without TensorFlow."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from tfbbb.tables.column_names import list_names
 from tfbbb.tables.schema import Schema
-from tfbbb.training.spec import JobSpec, SpecError
+from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
+from tfbbb.training.spec.layers import DenseLayer
 
 # In `assets.extra` of a SavedModel, which TensorFlow Serving ignores.
 RECORD_FILE = "training.json"
@@ -16,12 +19,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """The spec and the schema of a training.
-
-    Attributes:
-        spec: The spec, including the chosen hidden layers.
-        schema: Features, target and scaling.
-    """
+    """The spec of a training, with the chosen hidden layers, and its schema."""
 
     spec: JobSpec
     schema: Schema
@@ -56,8 +54,103 @@ class TrainingRecord:
             reason = f"this version of tfbbb cannot read its {RECORD_FILE}"
             raise continuation_error(version, reason) from error
 
+    def check_continuation(self, spec: JobSpec, column_names: Sequence[str]) -> None:
+        """Raises `SpecError` if a spec cannot start from this version."""
+        schedule = spec.training.kl_schedule
+        if schedule is not None and not schedule.counts_rows_once:
+            raise SpecError(
+                "A training with a parent version must count its rows once, at "
+                "temperature 1, or the prior would weigh rows differently from the "
+                f"likelihood. Received: kl_schedule={schedule.model_dump()}",
+                "training.kl_schedule",
+            )
+        _check_network(self.spec)
+        if spec.target != self.spec.target:
+            raise SpecError(
+                f"The target must be that of the parent version, {self.spec.target!r}. "
+                f"Received: target={spec.target!r}",
+                "target",
+            )
+        if spec.task not in (None, self.schema.task):
+            raise SpecError(
+                f"The task must be that of the parent version, {self.schema.task!r}. "
+                f"Received: task={spec.task!r}",
+                "task",
+            )
+        given = {
+            name: value
+            for name, value in spec.model
+            if value not in (getattr(ModelSpec(), name), getattr(self.spec.model, name))
+        }
+        if given:
+            raise SpecError(
+                "A training with a parent version uses the parent's network; leave "
+                f"`model` out. Received: {spec.model.model_dump(include=set(given))}",
+                "model",
+            )
+        _check_features(spec, self, column_names)
+
 
 def continuation_error(version: Path, reason: str) -> SpecError:
     """Returns the error of a version that cannot be a parent version."""
     name = f"{version.parent.name}/{version.name}"
     return SpecError(f"Training cannot start from {name}: {reason}.")
+
+
+def _check_network(parent: JobSpec) -> None:
+    """Raises `SpecError` for a posterior that cannot be a prior at temperature 1."""
+    model, used = parent.model, set()
+    for layer in model.complete_layers(1):
+        if layer.type in ("batch_normalization", "layer_normalization"):
+            raise SpecError(
+                "The parent version has a normalization layer, whose weights have "
+                "no posterior that could become a prior. "
+                f"Received: layer {layer.type!r}"
+            )
+        if not isinstance(layer, DenseLayer):
+            continue
+        for posterior, prior in (
+            (layer.posterior, layer.prior),
+            (layer.bias_posterior, layer.bias_prior),
+        ):
+            assert posterior is not None
+            if not posterior.family.has_density:
+                raise SpecError(
+                    f"The posterior '{posterior.name}' of the parent version has no "
+                    "density, so it cannot become a prior."
+                )
+            used |= {posterior.name, "none" if prior is None else prior.name}
+    schedule = parent.training.kl_schedule
+    if schedule is None or schedule.counts_rows_once:
+        return
+    others = sorted(used - {"mean_field_normal", "normal"})
+    if schedule.name != "tempered" or others:
+        received = ", ".join([f"kl_schedule={schedule.model_dump()}", *others])
+        raise SpecError(
+            "The parent version counts its rows more than once, at a temperature other "
+            "than 1, and only normal posteriors with normal priors can be taken to "
+            "temperature 1. Train the parent with normal priors, as every network has "
+            'whose `hidden_units` are named, or with "kl_schedule": "constant". '
+            f"Received: {received}"
+        )
+
+
+def _check_features(
+    spec: JobSpec, parent: TrainingRecord, column_names: Sequence[str]
+) -> None:
+    known = [column.name for column in parent.schema.features]
+    left_out = {name for name, _ in parent.schema.left_out} | {
+        name for name, text in spec.columns.items() if text == "ignore"
+    }
+    requested = spec.features or [
+        name for name in column_names if name not in {*spec.not_features, *left_out}
+    ]
+    for problem, names in (
+        ("lacks the features", [name for name in requested if name not in known]),
+        ("also has the features", [name for name in known if name not in requested]),
+    ):
+        if names:
+            raise SpecError(
+                f"The parent version {problem} {list_names(names)}; its features "
+                f"are {list_names(known)}."
+            )

@@ -22,15 +22,7 @@ class Rounds:
     A round is an epoch of Keras: some passes over the rows, after which the training
     reports, validates and may stop. An execution takes several steps of a graph at
     once; a round has whole executions, and so may take a few steps more than its
-    passes.
-
-    Attributes:
-        epochs: Number of passes over the rows that were asked for.
-        steps_per_epoch: Number of steps of a pass.
-        number: Number of rounds.
-        executions: Number of executions of a round.
-        steps_per_execution: Number of steps of an execution.
-        validated: The rounds after which held-out rows are evaluated, from 1.
+    passes. Held-out rows are evaluated after the rounds `validated`, counted from 1.
     """
 
     epochs: int
@@ -51,19 +43,19 @@ class Rounds:
     ) -> Self:
         """Divides the steps of a training.
 
-        Each execution is one step where the temperature changes while the model
-        trains, and on several devices, of which Keras' loop over batches fails.
+        Each execution is one step where the temperature changes while the model trains.
         """
-        seconds = seconds_per_step(model, batch_size)
-        at_once = max(1, int(_SECONDS_PER_EXECUTION / seconds))
+        seconds, settled = (
+            seconds_per_step(model, batch_size),
+            model.kl_schedule.has_settled(0),
+        )
+        at_once = max(1, int(_SECONDS_PER_EXECUTION / seconds)) if settled else 1
         passes = ceil(epochs / _MOST_ROUNDS)
         if early_stopping is not None:
             passes = ceil(epochs / _VALIDATIONS_TO_STOP)
-        elif model.kl_schedule.has_settled(0):
+        elif settled:
             in_execution = min(at_once // steps_per_epoch, epochs // _FEWEST_ROUNDS)
             passes = max(passes, in_execution)
-        if not (model.kl_schedule.has_settled(0) and _is_on_one_device(model)):
-            at_once = 1
         number = ceil(epochs / passes)
         executions = ceil(passes * steps_per_epoch / at_once)
         between = 1 if early_stopping is not None else ceil(number / _VALIDATIONS)
@@ -86,10 +78,6 @@ class Rounds:
     def steps(self) -> int:
         """Number of steps of all rounds."""
         return self.number * self.steps_per_round
-
-
-def _is_on_one_device(model: BayesianModel) -> bool:
-    return bool(model.distribute_strategy.num_replicas_in_sync == 1)
 
 
 def seconds_per_step(model: BayesianModel, batch_size: int) -> float:

@@ -24,11 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServingVersion:
-    """The version that predicts by default until the next one takes its place.
-
-    Args:
-        directory: Directory of its SavedModel, whose name is its number.
-    """
+    """The version that serves, in the directory of its SavedModel."""
 
     directory: Path
 

@@ -34,20 +34,11 @@ _AGREEMENT_OF_COPIES = 0.9
 
 @dataclass(frozen=True)
 class Split:
-    """The training and held-out rows of a table.
+    """The training and held-out rows of a table, as indices.
 
-    Attributes:
-        training: Indices of the training rows.
-        held_out: Indices of the held-out rows, at most 50 000; empty if members leave
-            out folds of the training rows instead.
-        groups: The group of each row, `[n]`, of which folds leave out all rows or none.
-            None for a group per row.
-        last: Which rows, `[n]`, members leave out by time; None otherwise.
-        description: What decided, as plain JSON values: `by`, one of "random",
-            "column", "time" and "group"; the name of the `column`; `since`, the first
-            time of the rows that measure; the number of `groups`; and at random the
-            number of `repeated_rows`, whose features another row has as well, and
-            whether they are `kept_together`.
+    At most 50 000 rows are held out, none if members leave out folds of the training
+    rows: of these, all rows of a group or none, or the `last` ones, masks of all rows.
+    The description says `by` what: "random", "column", "time" or "group".
     """
 
     training: np.ndarray
@@ -62,25 +53,13 @@ def split_rows(
 ) -> Split:
     """Splits the rows of a table: by a column, in time, by groups or at random.
 
-    In time, the last rows are held out, or, with folds, members leave out the last
-    fifth.
+    With `num_folds`, all rows train, and each member leaves out a fold of them; in
+    time, members leave out the last fifth.
 
     At random, rows with equal features stay together, so that no row is measured by a
     model that trained on a copy of it. If more than half of the rows repeat features of
     others and have other targets, the columns have few values, and rows to predict will
     repeat them as well: then each row counts alone.
-
-    Args:
-        table: The table.
-        schema: The schema. Random splits are stratified by class.
-        spec: The spec, whose `training.validation` applies.
-        num_folds: Number of folds of which members leave one out, if all rows are
-            training rows; 0 to hold rows out.
-
-    Raises:
-        TableError: A column is missing, has values that decide nothing, or is the same
-            in all rows; there are fewer groups than folds; or there is no row to hold
-            out.
     """
     validation = spec.training.validation
     generator = np.random.default_rng(spec.training.seed)

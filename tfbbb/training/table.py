@@ -11,21 +11,21 @@ from tfbbb.base.types import ArrayLike, TableLike
 from tfbbb.model.training_rows import warn_if_far_from_rows
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
-from tfbbb.training.devices import training_strategy
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.pipeline import (
-    Run,
     calibrate_model,
     compare_baselines,
     judge_model,
     learn_familiarity,
     make_plan,
     prepare_rows,
+    result,
     train_networks,
     use_more_rows,
 )
 from tfbbb.training.progress import Progress
+from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.time_limit import TimeLimit
@@ -53,7 +53,6 @@ def train_table(
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     xla: bool = False,
-    validate_left_out: bool = False,
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
     clock: JobClock | None = None,
@@ -95,10 +94,6 @@ def train_table(
         checkpoint_seconds: Time between checkpoints.
         xla: Whether XLA compiles the steps. It draws other random numbers, so the
             weights differ; on CPUs it is slower.
-        validate_left_out: Whether the progress has the `val_nll` of rows that members
-            leave out, as it has that of held-out rows: by one draw of each member, a
-            mean over all temperatures. It draws from the same noise as the training,
-            which so ends at other weights.
         report: Called with the progress.
         should_stop: Called several times a second; returns whether to stop.
         clock: Tells at any time, from any thread, what the training is at and how long
@@ -154,20 +149,18 @@ def train_table(
         if isinstance(start_from, ParentVersion)
         else str(start_from),
         serving=serving,
-        strategy=training_strategy(spec.training.devices),
         limit=limit,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
         xla=xla,
-        validate_left_out=validate_left_out,
         clock=clock,
-        report=reported,
+        report=ProgressOfAll(reported),
         should_stop=should_stop,
     )
     with rare_garbage_collection():
         for step in STEPS:
             run = step(run)
-        return run.trained()
+        return result(run)
 
 
 def _checked_weights(given: ArrayLike) -> np.ndarray | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse
-from scipy import special
+from scipy import special, stats
 
 from tfbbb.base.types import Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
@@ -16,7 +17,6 @@ from tfbbb.training.spec.families import (
     LikelihoodPart,
     likelihoods,
 )
-from tfbbb.training.target_resolution import target_resolution
 
 # A sample of this size tells likelihoods apart that differ by some 0.02 nats per row.
 MOST_ROWS = 2000
@@ -30,22 +30,20 @@ _FOLDS, _TREES, _ROWS_PER_LEAF, _MOST_FEATURES_PER_SPLIT = 3, 50, 5, 30
 _LEAST_PROBABILITY = _TINY = 1e-300
 # Of targets in standard units.
 _LEAST_VARIANCE = 1e-8
-
-Parameters = np.ndarray
+# A step of this part of the standard deviation, or less, changes no noise.
+_LEAST_STEP = 1e-4
+_DECIMALS = range(-6, 7)
+# Of targets in single and in double precision.
+_RELATIVE_ERROR, _RELATIVE_ERROR_IN_DOUBLE = 2.0**-22, 2.0**-50
 
 
 @dataclass(frozen=True)
 class LikelihoodTrial:
-    """A likelihood that was tried.
+    """A likelihood that was tried, with figures of rows left out in nats per row.
 
-    Attributes:
-        likelihood: The likelihood.
-        log_likelihood: Mean log-likelihood of rows left out, in nats per row: of
-            probabilities of the possible targets if they are rounded, else of
-            densities.
-        gain: By how much it exceeds that of the default likelihood, less what the mean
-            costs: half the logarithm of the ratio of the mean squared errors.
-        standard_error: The standard error of the gain.
+    Of rounded targets, the log-likelihood is that of their probabilities. The gain over
+    the default likelihood is less what the mean costs: half the logarithm of the ratio
+    of the mean squared errors.
     """
 
     likelihood: LikelihoodPart
@@ -56,12 +54,9 @@ class LikelihoodTrial:
 
 @dataclass(frozen=True)
 class LikelihoodChoice:
-    """The likelihood that suits a target.
+    """The likelihood that suits a target, and the compared ones, the default first.
 
-    Attributes:
-        likelihood: The likelihood that was chosen.
-        trials: The likelihoods that were compared, the default first; empty if the
-            target suits no other, or has too few rows to tell.
+    There are no trials if the target suits no other, or has too few rows to tell.
     """
 
     likelihood: LikelihoodPart
@@ -96,23 +91,54 @@ class _Rows:
 class _Family:
     """How a likelihood is fitted to rows with known neighbours.
 
-    Attributes:
-        start: Initial values of the parameters that all rows share.
-        bounds: Their bounds.
-        log_prob: From parameters and rows to log-likelihoods, [n].
-        mean: From parameters and rows to means, [n].
+    The parameters are common to all rows, and give the distributions of SciPy, [n].
     """
 
     start: tuple[float, ...]
     bounds: tuple[tuple[float, float], ...]
-    log_prob: Callable[[Parameters, _Rows], np.ndarray]
-    mean: Callable[[Parameters, _Rows], np.ndarray]
+    distribution: Callable[[np.ndarray, _Rows], Any]
+    discrete: bool = False
+
+    def log_prob(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        """Returns log densities, or log probabilities of rounded targets, [n]."""
+        found, targets = self.distribution(parameters, rows), rows.targets
+        if self.discrete:
+            return np.asarray(found.logpmf(targets))
+        if rows.resolution is None:
+            return np.asarray(found.logpdf(targets))
+        below, above = targets - 0.5 * rows.resolution, targets + 0.5 * rows.resolution
+        # The smaller tail has the digits.
+        probability = np.where(
+            targets > found.mean(),
+            found.sf(below) - found.sf(above),
+            found.cdf(above) - found.cdf(below),
+        )
+        return np.log(np.maximum(probability, _LEAST_PROBABILITY))
 
 
 def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
     """Returns Student t noise of each row, with the resolution of the targets."""
     part = DEFAULT_LIKELIHOODS["regression"]
     return part.model_copy(update={"resolution": target_resolution(targets)})
+
+
+def target_resolution(targets: np.ndarray) -> float | None:
+    """Returns the greatest step r with `y = y_0 + r * integer` for all targets."""
+    values = np.asarray(targets, np.float64).reshape(-1)
+    least = _LEAST_STEP * values.std()
+    is_single = np.array_equal(values, values.astype(np.float32))
+    error = _RELATIVE_ERROR if is_single else _RELATIVE_ERROR_IN_DOUBLE
+    for decimals in _DECIMALS:
+        step = 10.0**-decimals
+        if step < least:
+            return None
+        numbers = values / step
+        whole = np.round(numbers)
+        if np.all(np.abs(numbers - whole) <= np.abs(numbers) * error):
+            steps = (whole - whole.min()).astype(np.int64)
+            step *= float(np.gcd.reduce(steps))
+            return step if step > least else None
+    return None
 
 
 def bounds_of_targets(targets: np.ndarray) -> tuple[float, float] | None:
@@ -232,7 +258,7 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
     their spread is that of this logarithm, by the delta method.
     """
 
-    def loss(parameters: Parameters) -> float:
+    def loss(parameters: np.ndarray) -> float:
         found = -np.mean(family.log_prob(parameters, rows))
         return float(found) if np.isfinite(found) else 1e10
 
@@ -240,7 +266,8 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
         loss, family.start, method="L-BFGS-B", bounds=family.bounds
     )
     # No network has a mean far beyond the greatest target.
-    means = np.minimum(family.mean(fitted.x, rows), 2.0 * np.abs(rows.targets).max())
+    means = family.distribution(fitted.x, rows).mean()
+    means = np.minimum(means, 2.0 * np.abs(rows.targets).max())
     errors = np.square(rows.targets - means)
     mean = max(float(errors.mean()), _TINY)
     return np.stack(
@@ -341,175 +368,68 @@ def _spread(variance: np.ndarray, trust: float) -> np.ndarray:
     return np.exp(centre + trust * (logs - centre))
 
 
-def _interval(
-    rows: _Rows,
-    lower: Callable[[np.ndarray], np.ndarray],
-    upper: Callable[[np.ndarray], np.ndarray],
-    median: np.ndarray,
-) -> np.ndarray:
-    """Returns the log-probability of the numbers that are rounded to the targets."""
-    assert rows.resolution is not None
-    below = rows.targets - 0.5 * rows.resolution
-    above = rows.targets + 0.5 * rows.resolution
-    probability = np.where(
-        rows.targets > median, upper(below) - upper(above), lower(above) - lower(below)
-    )
-    return np.log(np.maximum(probability, _LEAST_PROBABILITY))
-
-
-def _mean_of_neighbours(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    return rows.mean
-
-
-def _location(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    return rows.mean + parameters[2] * np.sqrt(rows.variance)
-
-
-def _student_t(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    factor, trust, _, log_df = parameters
-    df = 2.0 + np.exp(log_df)
+def _student_t(parameters: np.ndarray, rows: _Rows) -> Any:
+    factor, trust, shift, log_df = parameters
     variance = np.exp(factor) * _spread(rows.variance, trust)
     if rows.resolution is not None:
         variance = variance + rows.resolution**2 / 12.0
-    scale = np.sqrt(variance)
-    location = _location(parameters, rows)
-    if rows.resolution is not None:
-        return _interval(
-            rows,
-            lambda values: special.stdtr(df, (values - location) / scale),
-            lambda values: special.stdtr(df, (location - values) / scale),
-            location,
-        )
-    z = (rows.targets - location) / scale
-    constant = (
-        special.gammaln(0.5 * (df + 1.0))
-        - special.gammaln(0.5 * df)
-        - 0.5 * np.log(np.pi * df)
-    )
-    return constant - 0.5 * (df + 1.0) * np.log1p(z**2 / df) - np.log(scale)
+    location = rows.mean + shift * np.sqrt(rows.variance)
+    return stats.t(2.0 + np.exp(log_df), location, np.sqrt(variance))
 
 
-def _log_scale(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _log_normal(parameters: np.ndarray, rows: _Rows) -> Any:
     factor, trust = parameters
-    return np.sqrt(np.exp(factor) * _spread(rows.log_variance, trust))
+    variance = np.exp(factor) * _spread(rows.log_variance, trust)
+    return stats.lognorm(np.sqrt(variance), scale=np.exp(rows.log_mean))
 
 
-def _mean_of_log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    return np.exp(rows.log_mean + 0.5 * np.square(_log_scale(parameters, rows)))
-
-
-def _log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    scale = _log_scale(parameters, rows)
-    if rows.resolution is not None:
-
-        def z(values: np.ndarray) -> np.ndarray:
-            return (np.log(np.maximum(values, _TINY)) - rows.log_mean) / scale
-
-        return _interval(
-            rows,
-            lambda values: special.ndtr(z(values)),
-            lambda values: special.ndtr(-z(values)),
-            np.exp(rows.log_mean),
-        )
-    logs = np.log(rows.targets)
-    z_of_targets = (logs - rows.log_mean) / scale
-    return -0.5 * (z_of_targets**2 + np.log(2.0 * np.pi)) - np.log(scale) - logs
-
-
-def _gamma(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _gamma(parameters: np.ndarray, rows: _Rows) -> Any:
     factor, trust = parameters
     variation = np.exp(factor) * _spread(rows.variance / rows.mean**2, trust)
-    concentration = 1.0 / variation
-    rate = concentration / rows.mean
-    if rows.resolution is not None:
-        return _interval(
-            rows,
-            lambda values: special.gammainc(
-                concentration, rate * np.maximum(values, 0)
-            ),
-            lambda values: special.gammaincc(
-                concentration, rate * np.maximum(values, 0)
-            ),
-            rows.mean,
-        )
-    return (
-        concentration * np.log(rate)
-        + (concentration - 1.0) * np.log(rows.targets)
-        - rate * rows.targets
-        - special.gammaln(concentration)
-    )
+    return stats.gamma(1.0 / variation, scale=variation * rows.mean)
 
 
-def _beta(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _beta(parameters: np.ndarray, rows: _Rows) -> Any:
     factor, trust = parameters
     binomial = rows.mean * (1.0 - rows.mean)
     # Var[y] = m (1 - m) / (1 + c): its share of the binomial variance is below 1.
     share = np.clip(rows.variance / binomial, 1e-9, 1.0 - 1e-9)
     odds = np.exp(factor) * _spread(share / (1.0 - share), trust)
-    above, below = rows.mean / odds, (1.0 - rows.mean) / odds
-    if rows.resolution is not None:
-
-        def inside(values: np.ndarray) -> np.ndarray:
-            return np.clip(values, 0.0, 1.0)
-
-        return _interval(
-            rows,
-            lambda values: special.betainc(above, below, inside(values)),
-            lambda values: special.betaincc(above, below, inside(values)),
-            rows.mean,
-        )
-    return (
-        (above - 1.0) * np.log(rows.targets)
-        + (below - 1.0) * np.log1p(-rows.targets)
-        - special.betaln(above, below)
-    )
+    return stats.beta(rows.mean / odds, (1.0 - rows.mean) / odds)
 
 
-def _rate(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _rate(parameters: np.ndarray, rows: _Rows) -> np.ndarray:
     """Returns the mean of counts: neighbours that are all 0 say little."""
     weight = rows.share * np.exp(parameters[0])
     return (rows.mean + weight * rows.targets.mean()) / (1.0 + weight)
 
 
-def _poisson(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    rate = _rate(parameters, rows)
-    return (
-        special.xlogy(rows.targets, rate) - rate - special.gammaln(rows.targets + 1.0)
-    )
+def _poisson(parameters: np.ndarray, rows: _Rows) -> Any:
+    return stats.poisson(_rate(parameters, rows))
 
 
-def _negative_binomial(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _negative_binomial(parameters: np.ndarray, rows: _Rows) -> Any:
     _, log_dispersion, power = parameters
     mean = _rate(parameters, rows)
     concentration = np.exp(-log_dispersion) * mean**power
-    total = mean + concentration
-    return (
-        special.gammaln(rows.targets + concentration)
-        - special.gammaln(concentration)
-        - special.gammaln(rows.targets + 1.0)
-        + concentration * np.log(concentration / total)
-        + special.xlogy(rows.targets, mean / total)
-    )
+    return stats.nbinom(concentration, concentration / (concentration + mean))
 
 
-_FACTOR, _TRUST = (-8.0, 4.0), (0.0, 1.5)
+_FACTOR, _TRUST, _WEIGHT = (-8.0, 4.0), (0.0, 1.5), (-4.0, 4.0)
 _FAMILIES = {
     "student_t": _Family(
         (0.0, 0.5, 0.0, 1.5),
         (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)),
         _student_t,
-        _location,
     ),
-    "poisson": _Family((0.0,), ((-4.0, 4.0),), _poisson, _rate),
+    "poisson": _Family((0.0,), (_WEIGHT,), _poisson, discrete=True),
     "negative_binomial": _Family(
         (0.0, -1.0, 0.0),
-        ((-4.0, 4.0), (-9.0, 4.0), (-1.0, 2.0)),
+        (_WEIGHT, (-9.0, 4.0), (-1.0, 2.0)),
         _negative_binomial,
-        _rate,
+        discrete=True,
     ),
-    "log_normal": _Family(
-        (0.0, 0.5), (_FACTOR, _TRUST), _log_normal, _mean_of_log_normal
-    ),
-    "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma, _mean_of_neighbours),
-    "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta, _mean_of_neighbours),
+    "log_normal": _Family((0.0, 0.5), (_FACTOR, _TRUST), _log_normal),
+    "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma),
+    "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta),
 }

@@ -16,11 +16,10 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import (
-    bounded_by,
+    Trial,
     is_off,
     most_likely,
     relative_error,
-    tighter_bound_of_means,
 )
 
 # A factor that is fitted to n rows has a relative standard error of about
@@ -35,47 +34,16 @@ _SHARE_OF_DENSITY = 0.75
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One temperature that was tried.
-
-    Attributes:
-        temperature: The temperature, 1 for Bayes' rule.
-        log_likelihood: Mean log-likelihood of the rows that the members had left out,
-            in nats per row, after calibration by one factor; not finite if they
-            diverged.
-        factor: The factor of distances from the mean, or of the temperature of logits;
-            1 without calibration.
-        relative_error: Mean squared error of these rows over that of their mean; 0 of
-            classes.
-        high: The tighter upper bound of the log means that they need, [k]; None for
-            that of the training targets.
-        is_off: Whether the sum of their predictions is off.
-    """
-
-    temperature: float
-    log_likelihood: float
-    factor: float
-    relative_error: float = 0.0
-    high: np.ndarray | None = None
-    is_off: bool = False
-
-
-@dataclass(frozen=True)
 class TemperatureChoice:
-    """The members of the best temperature.
+    """The mixture of the members of the best temperature.
 
     Attributes:
-        model: The mixture of these members.
-        best: The trial of their temperature.
         gain: By what its factor changes for the mixture of all members.
         gain_of_intervals: By what conformal intervals change for this mixture: the
             whole extrapolation, of which `gain` goes three quarters of the way.
         trials: All temperatures that were tried, in order.
         prediction: Predictions of the rows by the members that left them out, not
             calibrated.
-        gaps: By how much each of these members predicts its rows worse than the others
-            do, and the standard error, [members, 2] in nats per row; empty if rows
-            have one prediction.
     """
 
     model: BayesianModel
@@ -84,7 +52,6 @@ class TemperatureChoice:
     gain_of_intervals: float
     trials: tuple[Trial, ...]
     prediction: Predictive
-    gaps: np.ndarray
 
 
 def choose(
@@ -106,15 +73,7 @@ def choose(
     terms. Conformal intervals follow this law; the density goes three quarters of the
     way.
 
-    Args:
-        model: The trained ensemble of all temperatures.
-        members: The rows and temperatures of its members.
-        inputs: Inputs of the rows that were left out by folds, or held out.
-        targets: Their targets, as the likelihood takes them.
-        weights: Their weights, [rows]; None for 1.
-
-    Raises:
-        NotFiniteError: No temperature has a finite likelihood.
+    Raises `NotFiniteError` if no temperature has a finite likelihood.
     """
     likelihood = model.likelihood
     num_rows = len(targets)
@@ -131,8 +90,6 @@ def choose(
         raise NotFiniteError("No temperature has a finite likelihood.")
     number = next(n for n, trial in enumerate(trials) if trial is best)
     drawn = outputs[number]
-    if best.high is not None:
-        likelihood.target_high.assign(best.high)
     gain = 1.0
     if kind is not None and per_row < members.group_size:
         of_one = [
@@ -140,25 +97,13 @@ def choose(
             for part in np.split(drawn, per_row, axis=1)
         ]
         gain = _gain(of_one, best.factor, members.group_size)
-    calibration = IDENTITY if kind is None else kind(best.factor)
-    gaps = np.zeros((0, 2))
-    if per_row > 1:
-        log_prob = [
-            predictive_from_outputs(likelihood, part, calibration).log_prob(targets)
-            for part in np.split(drawn, per_row, axis=1)
-        ]
-        gaps = _gaps(np.stack(log_prob), members)
     chosen = model
     if len(trials) > 1:
         chosen = model.members.mixture(members.group(number))
         chosen.assign_temperature(best.temperature)
-        if best.high is not None:
-            chosen.likelihood.target_high.assign(best.high)
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
-    return TemperatureChoice(
-        chosen, best, of_density, gain, tuple(trials), prediction, gaps
-    )
+    return TemperatureChoice(chosen, best, of_density, gain, tuple(trials), prediction)
 
 
 def choice_with_more_rows(
@@ -206,38 +151,22 @@ def _try(
     weights: np.ndarray | None,
 ) -> Trial:
     """Returns what the members of one temperature make of the rows they left out."""
-    factor, high = 1.0, None
-    off = False
+    factor = 1.0
     try:
         if kind is not None:
             factor = _fit_factor(kind(), likelihood, drawn, targets, weights)
-        high = tighter_bound_of_means(likelihood, drawn, targets, weights)
-        with bounded_by(likelihood, high):
-            calibration = IDENTITY if kind is None else kind(factor)
-            prediction = predictive_from_outputs(likelihood, drawn, calibration)
-            found = float(np.average(prediction.log_prob(targets), weights=weights))
-            error = relative_error(prediction, targets, weights)
-            off = is_off(prediction, targets, weights)
+        calibration = IDENTITY if kind is None else kind(factor)
+        prediction = predictive_from_outputs(likelihood, drawn, calibration)
+        return Trial(
+            temperature,
+            float(np.average(prediction.log_prob(targets), weights=weights)),
+            factor,
+            relative_error(prediction, targets, weights),
+            is_off(prediction, targets, weights),
+        )
     except NotFiniteError:
         # These members diverged. Those of another temperature need not have.
         return Trial(temperature, -np.inf, 1.0, np.inf)
-    return Trial(temperature, found, factor, error, high, off)
-
-
-def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:
-    """Returns how much worse each member predicts its rows than all members do."""
-    differences = log_prob.mean(axis=0) - log_prob
-    parts = list(differences)
-    if members.folds is not None:
-        parts = [
-            of_repeat[folds == fold]
-            for of_repeat, folds in zip(differences, members.folds, strict=True)
-            for fold in range(members.num_folds)
-            if np.any(folds == fold)
-        ]
-    return np.array(
-        [[part.mean(), part.std() / np.sqrt(max(len(part), 1))] for part in parts]
-    )
 
 
 def _fit_factor(

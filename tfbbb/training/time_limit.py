@@ -11,12 +11,7 @@ _SHARE_FOR_MORE = 0.5
 
 
 class TimeLimit:
-    """The time of a training, which counts from the creation of this object, or before.
-
-    Args:
-        seconds: Most time, with the choices before the first step and the judgement and
-            export after the last; None for no limit.
-        elapsed: Seconds that have passed before.
+    """The time of a training, None for no limit; `elapsed` seconds have passed before.
 
     Example:
 

@@ -29,12 +29,11 @@ from tfbbb.judging.report import (
     held_out,
     rounded,
 )
-from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema, TableScan
 from tfbbb.tables.notations.words import spellings
-from tfbbb.training.recalibration import Calibrated
+from tfbbb.training.run import Run
 
 # Rows times columns behind the importance, and the fewest rows of a wide table.
 _ROWS_TIMES_COLUMNS, _FEWEST_ROWS = 8000, 100
@@ -50,22 +49,10 @@ class VersionReport:
 
     Calibration and held-out rows come from the prediction that gave the metrics, by
     members and a recalibration that did not see the rows. The explanations come from
-    the trained model, and from fewer rows and draws than those of
-    `tfbbb.explain.explain`. They are computed by `to_dict`, because only versions that
-    are exported need them.
-
-    Attributes:
-        model: The trained model.
-        columns: Names of the columns, in the order in which to explain them.
-        figures: The parts that need no further prediction, as plain JSON values.
-        diagnosis: What the model has learned, without its epistemic share.
-        rows: At most 500 of the rows that the metrics are of.
-        targets: Their targets [n, 1], or class indices [n].
-        places: The index of each of these rows in its table, [n].
-        num_rows: Number of rows that the metrics are of.
-        seconds: The processor time for the explanations, which other processes do not
-            shorten. Columns for which it is too short have none.
-        spellings: How the table writes the two values of each column that has two.
+    the trained model, from at most 500 rows and fewer draws than those of
+    `tfbbb.explain.explain`, for some seconds of processor time, which other processes
+    do not shorten. They are computed by `to_dict`, because only exported versions need
+    them.
     """
 
     model: BayesianModel
@@ -80,21 +67,10 @@ class VersionReport:
     spellings: Mapping[str, dict[float, str]] = field(default_factory=dict)
 
     @classmethod
-    def measure(
-        cls,
-        model: BayesianModel,
-        schema: Schema,
-        source: pa.Table | TableScan,
-        baselines: Baselines,
-        calibrated: Calibrated,
-        recipe: Config,
-        judgement: Config,
-        inputs: Inputs,
-        targets: np.ndarray,
-        places: np.ndarray,
-        seconds: float,
-    ) -> "VersionReport":
+    def measure(cls, run: Run) -> "VersionReport":
         """Measures a trained model on the rows that its metrics are of."""
+        model, schema, calibrated = run.best.model, run.prepared.schema, run.calibrated
+        recipe, targets, places = run.recipe, run.targets, run.places
         prediction = calibrated.prediction
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
@@ -104,7 +80,7 @@ class VersionReport:
             "classes": classes,
             "metrics": dict(calibrated.metrics),
             "metrics_from": recipe["metrics_from"],
-            "judgement": dict(judgement),
+            "judgement": dict(run.judgement),
             "remarks": list(recipe["remarks"]),
             "calibration": calibration(prediction, targets, generator),
             "held_out": held_out(prediction, targets, places, classes, generator),
@@ -119,15 +95,15 @@ class VersionReport:
         names = [column.name for column in schema.features]
         return cls(
             model,
-            _by_linear_model(names, baselines),
+            _by_linear_model(names, run.baselines.of_all),
             figures,
             diagnosed(model, prediction, targets, None),
-            Rows.read(inputs, names).take(chosen),
+            Rows.read(run.inputs, names).take(chosen),
             targets[chosen],
             places[chosen],
             len(targets),
-            seconds,
-            _spellings(source, schema),
+            run.limit.of_report(),
+            _spellings(run.source, schema),
         )
 
     def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:

@@ -26,7 +26,6 @@ from service.shared.job_state import ENDED, JobState
 from service.shared.json_types import JsonObject
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tfbbb.training.continuation import check_continuation
 from tfbbb.training.record import TrainingRecord
 from tfbbb.training.spec import SpecError
 
@@ -238,4 +237,4 @@ def _check_start(
     if isinstance(parent, SpecError | OSError):
         raise parent
     names = [column["name"] for column in dataset.columns]
-    check_continuation(request, parent, names)
+    parent.check_continuation(request, names)

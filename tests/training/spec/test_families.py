@@ -101,7 +101,7 @@ def test_a_posterior_that_counts_nothing_is_no_point():
     declared = OneOf(PosteriorPart, {"unknown": Unknown}, {"unknown": "A family."})
     model = ModelSpec.model_construct(posterior=declared.make("unknown"))
     with pytest.raises(NotImplementedError, match="must implement `num_parameters`"):
-        model.check_size((5,), num_features=3, num_outputs=1)
+        model.check_size(num_features=3, num_outputs=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

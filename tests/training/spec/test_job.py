@@ -96,13 +96,6 @@ def test_a_spec_can_not_be_changed():
         ),
         ({"training": {"kl_schedule": "tempered"}}, "temperature"),
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
-        (
-            {
-                "training": {"devices": "all"},
-                "model": {"layers": [{"type": "batch_normalization"}]},
-            },
-            "rows of a batch on one device: use `layer_normalization`",
-        ),
         ({"features": []}, "at least 1 item"),
         ({"features": ["a", "a"]}, "names the column 'a' 2 times"),
         ({"features": ["a", "y"]}, "the target 'y' cannot be a feature"),

@@ -15,7 +15,7 @@ def test_units_are_the_short_form_of_layers():
         layers=[{"type": "dense", "units": units} for units in (8, 4)],
         activation="tanh",
     )
-    assert short.hidden_layers(()) == long.hidden_layers(())
+    assert short.complete_layers(1) == long.complete_layers(1)
 
 
 def test_layers_take_what_they_leave_out_from_the_model():
@@ -27,19 +27,19 @@ def test_layers_take_what_they_leave_out_from_the_model():
             {"type": "dense", "units": 4, "posterior": "rank_1", "activation": "elu"},
         ],
     )
-    first, second = spec.hidden_layers(())
+    first, second, output = spec.complete_layers(2)
     assert (first.posterior, first.activation) == (spec.posterior, "relu")
     assert (second.posterior.name, second.activation) == ("rank_1", "elu")
     assert first.prior == second.prior == spec.prior
-    assert spec.output_layer(2).activation == "linear"
-    assert spec.output_layer(2).posterior == spec.posterior
+    assert output.activation == "linear"
+    assert output.posterior == spec.posterior
 
 
 def test_biases_are_mean_field_unless_the_weights_are_points():
-    bayesian = model(posterior="full_covariance_normal").output_layer(1)
+    bayesian = model(posterior="full_covariance_normal").complete_layers(1)[-1]
     assert bayesian.bias_posterior.name == "mean_field_normal"
     assert bayesian.bias_prior.name == "normal"
-    point = model(posterior="point", prior="none").output_layer(1)
+    point = model(posterior="point", prior="none").complete_layers(1)[-1]
     assert point.bias_posterior.name == "point"
     assert point.bias_prior.name == "none"
 
@@ -108,6 +108,6 @@ def test_a_network_that_cannot_be_is_refused_with_the_reason(fields, reason):
 def test_the_size_counts_features_members_and_what_a_posterior_takes():
     spec = model(hidden_units=[1000], members=10)
     largest = MAX_PARAMETERS // (10 * 2 * 1000) - 1
-    spec.check_size((), largest, num_outputs=1)
+    spec.check_size(largest, num_outputs=1)
     with pytest.raises(ValueError, match="parameters, more than"):
-        spec.check_size((), largest + 1, num_outputs=1)
+        spec.check_size(largest + 1, num_outputs=1)

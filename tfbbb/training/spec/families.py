@@ -39,11 +39,7 @@ Part = TypeVar("Part", bound="FamilyPart[Any]")
 
 
 class FamilyPart(NamedPart, Generic[T]):
-    """A family with its options.
-
-    Attributes:
-        family: The class with this name; None for the name `none`.
-    """
+    """A family with its options; its class is None for the name `none`."""
 
     family: ClassVar[Any] = None
 
@@ -143,14 +139,8 @@ class LikelihoodPart(FamilyPart[_likelihoods.Likelihood]):
 class OneOf(Generic[Part]):
     """Validates a name, or a name with options, as the part of that family.
 
-    Args:
-        base: Base class of the parts.
-        families: The classes by name.
-        descriptions: What each class is, by name.
-        none: What the name `none` stands for; None if there is no such name.
-
-    Attributes:
-        parts: The pydantic models of the families, by name.
+    `parts` are the pydantic models of the families by name; `none` says what the name
+    `none` stands for, if there is such a name.
     """
 
     def __init__(

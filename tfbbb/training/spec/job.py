@@ -1,7 +1,7 @@
 """The spec of a job: the target, the features, the network and the training."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
@@ -9,11 +9,16 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from tfbbb.base.task import Task
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.bayes.families.arguments import Integer
+from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.tables.override import Override, OverrideError
-from tfbbb.training.spec.columns import check_columns
+from tfbbb.training.spec.columns import (
+    check_recalibration,
+    check_target,
+    task_of,
+)
 from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
-from tfbbb.training.spec.part import ColumnName, Option, SpecPart
+from tfbbb.training.spec.part import ColumnName, Option, SpecError, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000
@@ -26,11 +31,7 @@ _MOST_CHARACTERS = 10_000
 
 
 def _check_overrides(given: object) -> dict[str, str]:
-    """Checks what columns are, by name, and stops at the first fault.
-
-    Pydantic's own mapping would report each of a hundred thousand. What a column may be
-    is said by `tfbbb.tables.override.Override`.
-    """
+    """Checks what columns are, by name, and stops at the first of many faults."""
     if not isinstance(given, Mapping) or len(given) > MAX_FEATURES:
         raise ValueError(
             f"Must map names of at most {MAX_FEATURES} columns to what they are"
@@ -142,11 +143,7 @@ class JobSpec(SpecPart):
     ] = None
 
     def publishes(self, is_fit: bool) -> bool:
-        """Returns whether a version becomes `latest`.
-
-        Args:
-            is_fit: Whether it learned, and is not clearly worse than the one that is.
-        """
+        """Returns whether a version that `is_fit` becomes `latest`."""
         return {"always": True, "never": False}.get(self.publish, is_fit)
 
     @model_validator(mode="after")
@@ -192,23 +189,6 @@ class JobSpec(SpecPart):
                 f"the likelihood '{likelihood.name}' is for a {likelihood.task}; "
                 f"received the task '{task}'"
             )
-        task = task or (likelihood.task if likelihood is not None else None)
-        if task is not None and self.recalibration.task not in (None, task):
-            raise ValueError(
-                f"the recalibration '{self.recalibration.name}' is for a "
-                f"{self.recalibration.task}; received a {task}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_devices(self) -> Self:
-        types = [layer.type for layer in self.model.layers or ()]
-        if self.training.devices == "all" and "batch_normalization" in types:
-            raise ValueError(
-                "batch normalization needs the rows of a batch on one device: use "
-                "`layer_normalization`, or leave `devices` out; received the devices "
-                "'all'"
-            )
         return self
 
     @property
@@ -224,25 +204,36 @@ class JobSpec(SpecPart):
         return getattr(self.recalibration, "by", None)
 
     def check_columns(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Checks the spec against the columns of a table.
+        """Raises `SpecError` unless the columns of a table fit the spec.
 
-        Args:
-            columns: The `name` and the `type` of each column ("number", "text",
-                "boolean" or another), and if known `missing`, `distinct`, and `min` and
-                `max` of numbers.
-
-        Raises:
-            SpecError: The table lacks a column, or a column does not fit the spec.
+        Each has a `name` and a `type` ("number", "text", "boolean" or another), and if
+        known `missing`, `distinct`, and `min` and `max` of numbers.
         """
-        check_columns(
-            columns,
-            target=self.target,
-            features=self.features,
-            not_features=self.not_features,
-            text_columns=self.text_columns,
-            overrides=self.columns,
-            validation=self.training.validation,
-            task=self.task,
-            likelihood=self.model.likelihood,
-            recalibration=self.recalibration,
-        )
+        by_name = {column["name"]: column for column in columns}
+        validation, by = self.training.validation, self.recalibrated_by
+        named: list[tuple[str, str, Iterable[str | None]]] = [
+            ("target", "target", [self.target]),
+            ("recalibration.by", "group", [by]),
+            ("training.validation.column", "validation", [validation.column]),
+            ("training.validation.time", "time", [validation.time]),
+            ("training.validation.group", "group", [validation.group]),
+            ("text_columns", "text", self.text_columns),
+            ("columns", "overruled", self.columns),
+            ("features", "feature", self.features or ()),
+        ]
+        for field, role, names in named:
+            asked = [name for name in names if name is not None]
+            if missing := describe_missing_columns(asked, list(by_name), role=role):
+                raise SpecError(missing, field)
+        if self.features is None and not by_name.keys() - self.not_features:
+            raise SpecError(
+                f"The table has no column other than the target {self.target!r}.",
+                "features",
+            )
+        likelihood, task = self.model.likelihood, self.task
+        task = task or (likelihood.task if likelihood is not None else None)
+        if self.target not in self.columns:
+            check_target(by_name[self.target])
+            task = task or task_of(by_name[self.target])
+        if task is not None:
+            check_recalibration(self.recalibration, task)

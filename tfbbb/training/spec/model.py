@@ -114,28 +114,21 @@ class ModelSpec(SpecPart):
         shared = {"batch_normalization", "layer_normalization"}
         return any(layer.type in shared for layer in self.layers or ())
 
-    def hidden_layers(self, units: tuple[int, ...]) -> tuple[LayerSpec, ...]:
-        """Returns the hidden layers with all fields set.
-
-        Args:
-            units: Units of the hidden layers if the spec has none.
-        """
-        if self.layers is not None:
-            layers: tuple[LayerSpec, ...] = self.layers
-        else:
-            given = units if self.hidden_units is None else self.hidden_units
-            layers = tuple(DenseLayer(type="dense", units=number) for number in given)
-        return tuple(
-            self._complete(layer, self.activation)
-            if isinstance(layer, DenseLayer)
-            else layer
-            for layer in layers
+    def complete_layers(self, num_outputs: int) -> tuple[LayerSpec, ...]:
+        """Returns the hidden layers and the output layer, with all fields set."""
+        hidden: tuple[LayerSpec, ...] = self.layers or tuple(
+            DenseLayer(type="dense", units=units) for units in self.hidden_units or ()
         )
-
-    def output_layer(self, units: int) -> DenseLayer:
-        """Returns the output layer with all fields set."""
-        last = DenseLayer.model_construct(type="dense", units=units)
-        return self._complete(last, "linear")
+        output = DenseLayer.model_construct(type="dense", units=num_outputs)
+        return (
+            *(
+                self._complete(layer, self.activation)
+                if isinstance(layer, DenseLayer)
+                else layer
+                for layer in hidden
+            ),
+            self._complete(output, "linear"),
+        )
 
     def _complete(self, layer: DenseLayer, activation: Activation) -> DenseLayer:
         posterior = layer.posterior or self.posterior
@@ -157,18 +150,10 @@ class ModelSpec(SpecPart):
         }
         return layer.model_copy(update=complete)
 
-    def check_size(
-        self, units: tuple[int, ...], num_features: int, num_outputs: int
-    ) -> None:
-        """Raises ValueError if the network has too many parameters.
-
-        Args:
-            units: Units of the hidden layers if the spec has none.
-            num_features: Number of features of a row.
-            num_outputs: Number of outputs of the network.
-        """
+    def check_size(self, num_features: int, num_outputs: int) -> None:
+        """Raises ValueError if the network has too many parameters."""
         total, inputs = 0, num_features
-        for layer in (*self.hidden_layers(units), self.output_layer(num_outputs)):
+        for layer in self.complete_layers(num_outputs):
             if not isinstance(layer, DenseLayer):
                 continue
             assert layer.posterior is not None
@@ -194,16 +179,17 @@ class ModelSpec(SpecPart):
     def _check_network(self) -> Self:
         if self.hidden_units is not None and self.layers is not None:
             raise ValueError("give `hidden_units` or `layers`, not both")
-        hidden = self.hidden_layers(())
+        *hidden, output = self.complete_layers(1)
         places = [
-            (f"layer {number}: ", layer)
-            for number, layer in enumerate(hidden, start=1)
-            if isinstance(layer, DenseLayer)
+            *((f"layer {number}: ", layer) for number, layer in enumerate(hidden, 1)),
+            ("", output),
         ]
-        places.append(("", self.output_layer(1)))
-        for place, layer in places:
+        dense = [
+            (place, layer) for place, layer in places if isinstance(layer, DenseLayer)
+        ]
+        for place, layer in dense:
             _check_strategies(place, layer)
-        draws = {getattr(layer.estimator, "num_samples", 1) for _, layer in places}
+        draws = {getattr(layer.estimator, "num_samples", 1) for _, layer in dense}
         if len(draws - {1}) > 1:
             raise ValueError(
                 "estimators that draw several samples must draw the same number: "
@@ -214,7 +200,7 @@ class ModelSpec(SpecPart):
                 "members must be independent, but would share a normalization layer: "
                 "leave the layer out, or use one member"
             )
-        self.check_size((), num_features=1, num_outputs=1)
+        self.check_size(num_features=1, num_outputs=1)
         return self
 
 

@@ -12,11 +12,7 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 @dataclass(frozen=True)
 class Option:
-    """Marks a field that commands have an option for, with the field's description.
-
-    Args:
-        name: The name of the option with underscores; by default that of the field.
-    """
+    """Marks a field that commands have an option for, by its own or another name."""
 
     name: str | None = None
 

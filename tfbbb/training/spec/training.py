@@ -188,15 +188,6 @@ class TrainingSpec(SpecPart):
         ),
         Option(),
     ] = None
-    devices: Annotated[
-        Literal["one", "all"],
-        Field(
-            description="`one` trains on the first device, `all` on all GPUs that "
-            "TensorFlow sees, or on all CPUs if it sees no GPU: each has a copy of the "
-            "weights and a part of the rows of each batch."
-        ),
-        Option(),
-    ] = "one"
     seed: Annotated[
         Integer,
         Field(

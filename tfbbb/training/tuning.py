@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,26 +19,25 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.progress import Interrupted, Progress
+from tfbbb.training.progress import Progress
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec, SpecError
+from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.spec.training import Validation
 from tfbbb.training.split import split_rows
 from tfbbb.training.table import train_table
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.tuning.search_space import SearchSpace, Space, with_fields
 
 if TYPE_CHECKING:
     import optuna
 
+__all__ = ["StudyError", "TunedTable", "tune"]
+
+# Suggests fields of a spec, by the methods `suggest_...` of an Optuna trial.
+Space: TypeAlias = Callable[["optuna.Trial"], Config]
+
 # The first trials are drawn at random; the later ones learn from them.
 _AT_RANDOM = 8
-# Trials of different length are compared at the same share of their epochs.
-_STAGES = 20
-# The learning rate decays: the first quarter says little about the end.
-_FIRST_STAGE = 5
-# Fewer trials have no median worth the name.
-_FEWEST_TO_COMPARE = 4
 
 
 class StudyError(ValueError):
@@ -125,9 +125,7 @@ def tune(
     spec on the other rows, as `train_table` does, and has the log-likelihood of rows
     that its members left out. One trial, the first, is the spec as it is, so the best
     trial is at least as good as the default on these rows. Optuna's tree-structured
-    Parzen estimator (Bergstra et al. 2011) suggests the others, and its median rule
-    prunes a trial whose `val_nll` is worse than the median of earlier trials at the
-    same share of their epochs.
+    Parzen estimator (Bergstra et al. 2011) suggests the others.
 
     Without a storage, the seed of the spec decides the trials. Several processes that
     call this with one storage share its trials.
@@ -140,7 +138,7 @@ def tune(
             `"sqlite:///houses.db"`. A table and a spec have a study of their own there:
             the same call goes on with it. None keeps nothing.
         space: A function of an Optuna trial that returns fields of the spec, instead
-            of the search space around the default, such as
+            of those that are searched, such as
             `lambda trial: {"model": {"members": trial.suggest_int("members", 4, 16)}}`.
         finished: Called with each trial that has ended, those of the storage first.
         report: Called with the progress of the final training.
@@ -182,21 +180,15 @@ def tune(
         )
     rows, test = _split(as_source(table), spec)
     given = _spec_of_trials(spec)
-    schema = infer_schema(rows, given)
-    around = SearchSpace.around(given, schema, schema.targets(rows))
     with _quiet_optuna():
         study = _open_study(storage, given, rows, test)
-        search = _Search(
-            study, given, rows, test, space or around, {} if space else around.default
-        )
+        search = _Search(study, given, rows, test, space or partial(_suggest, given))
         ended = search.run(trials, finished)
     default = next(trial for trial in ended if _is_default(trial))
     # Of equal ones, and if none is complete, the default.
     best = max((default, *ended), key=_value)
     fields = best.user_attrs["fields"]
-    trained = train_table(
-        rows, with_fields(given, fields), validate_left_out=True, report=report
-    )
+    trained = train_table(rows, with_fields(given, fields), report=report)
     return TunedTable(
         trained,
         ended,
@@ -214,23 +206,13 @@ def held_out(trial: "optuna.trial.FrozenTrial") -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Search:
-    """The trials of a study.
-
-    Attributes:
-        study: The study of Optuna.
-        spec: The spec of the default.
-        rows: The rows of the trials.
-        test: The rows that score the default and the best trial.
-        space: Suggests fields.
-        default: The parameters of the default, as far as they are known.
-    """
+    """The trials of a study, one of which, the default, suggests no fields."""
 
     study: "optuna.Study"
     spec: JobSpec
     rows: pa.Table
     test: pa.Table
     space: Space
-    default: Config
 
     def run(
         self, number: int, finished: "Callable[[optuna.trial.FrozenTrial], object]"
@@ -238,58 +220,25 @@ class _Search:
         """Runs trials until so many have ended, and the default among them."""
         shown: set[int] = set()
         while True:
-            known = self.study.get_trials(deepcopy=False)
-            ended = [trial for trial in known if _has_ended(trial)]
+            ended = list(filter(_has_ended, self.study.get_trials(deepcopy=False)))
             for trial in ended:
                 if trial.number not in shown:
                     finished(trial)
             shown |= {trial.number for trial in ended}
-            enough = len(ended) >= number
-            if not any(map(_is_default, ended)):
-                # Another process may run it, or have died with it.
-                waited_for = {"WAITING"} if enough else {"WAITING", "RUNNING"}
-                if not any(
-                    _is_default(trial) and trial.state.name in waited_for
-                    for trial in known
-                ):
-                    self.study.enqueue_trial(self.default, {"default": True})
-            elif enough:
+            has_default = any(map(_is_default, ended))
+            if has_default and len(ended) >= number:
                 return ended
+            if not has_default:
+                self.study.enqueue_trial({}, {"default": True})
             self.study.optimize(self._train, n_trials=1)
 
     def _train(self, trial: "optuna.Trial") -> float:
         """Returns the mean log-likelihood of rows left out; NaN after an error."""
-        (optuna,) = import_extra("tune", "optuna")
         is_default = _is_default(trial)
-        fields: Config = {}
-        if not is_default:
-            fields = self.space(trial)
-        elif self.default:
-            # Optuna learns the parameters of the default.
-            self.space(trial)
+        fields: Config = {} if is_default else self.space(trial)
         trial.set_user_attr("fields", fields)
-        reached: set[int] = set()
-        stops = False
-
-        def report(at: Progress) -> None:
-            nonlocal stops
-            stage = _STAGES * at.epoch // at.epochs
-            if "val_nll" not in at.figures or stage in reached:
-                return
-            reached.add(stage)
-            trial.report(-at.figures["val_nll"], stage)
-            stops |= not is_default and stage < _STAGES and trial.should_prune()
-
         try:
-            trained = train_table(
-                self.rows,
-                with_fields(self.spec, fields),
-                validate_left_out=True,
-                report=report,
-                should_stop=lambda: stops,
-            )
-        except Interrupted:
-            raise optuna.TrialPruned from None
+            trained = train_table(self.rows, with_fields(self.spec, fields))
         except TrainingDivergedError:
             trial.set_user_attr("error", "diverged")
             return math.nan
@@ -306,16 +255,60 @@ class _Search:
         return float(np.mean(found, dtype=np.float64))
 
 
+def _suggest(spec: JobSpec, trial: "optuna.Trial") -> Config:
+    """Suggests the fields that a spec leaves to the recipe.
+
+    Temperatures, members and, unless the spec sets it, the likelihood are chosen within
+    each trial, as in every training.
+    """
+    model: Config = {}
+    training: Config = {}
+    if spec.model.layers is None:
+        if spec.model.hidden_units is None:
+            depth = trial.suggest_int("layers", 1, 3)
+            units = trial.suggest_categorical("units", [32, 64, 128])
+            model["hidden_units"] = [units] * depth
+        if "activation" not in spec.model.model_fields_set:
+            activations = ["relu", "silu", "tanh"]
+            model["activation"] = trial.suggest_categorical("activation", activations)
+    if spec.model.numeric_encoding is None:
+        encodings = get_args(NumericEncoding)
+        model["numeric_encoding"] = trial.suggest_categorical("encoding", encodings)
+    if spec.training.learning_rate.initial is None:
+        rate = trial.suggest_float("learning_rate", 0.002, 0.06, log=True)
+        training["learning_rate"] = rate
+    if spec.training.batch_size is None:
+        sizes = [32, 64, 128, 256]
+        training["batch_size"] = trial.suggest_categorical("batch_size", sizes)
+    if spec.training.epochs is None and spec.training.steps is None:
+        numbers = [500, 1000, 2000, 4000]
+        training["steps"] = trial.suggest_categorical("steps", numbers)
+    return {"model": model, "training": training}
+
+
+def with_fields(spec: JobSpec, fields: Config) -> JobSpec:
+    """Returns a spec with other fields; parts such as `model` keep theirs."""
+    given: Config = spec.model_dump(mode="json", exclude_unset=True)
+    return JobSpec.model_validate(_merged(given, fields))
+
+
+def _merged(given: Config, fields: Config) -> Config:
+    merged = dict(given)
+    for name, value in fields.items():
+        inner = merged.get(name)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            value = _merged(dict(inner), dict(value))
+        merged[name] = value
+    return merged
+
+
 def _is_default(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:
     return "default" in trial.user_attrs
 
 
 def _has_ended(trial: "optuna.trial.FrozenTrial") -> bool:
     """Whether a trial has a result: one that was interrupted has none."""
-    name = trial.state.name
-    return name in ("COMPLETE", "PRUNED") or (
-        name == "FAIL" and "error" in trial.user_attrs
-    )
+    return trial.state.name == "COMPLETE" or "error" in trial.user_attrs
 
 
 def _value(trial: "optuna.trial.FrozenTrial") -> float:
@@ -335,7 +328,7 @@ def _open_study(
             storage=storage,
             study_name=f"tfbbb-{_digest(spec, rows, test)}",
             sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=_AT_RANDOM),
-            pruner=optuna.pruners.MedianPruner(_FEWEST_TO_COMPARE, _FIRST_STAGE),
+            pruner=optuna.pruners.NopPruner(),
             direction="maximize",
             load_if_exists=True,
         )

@@ -131,6 +131,18 @@ def test_unseen_values_and_pairs_are_unfamiliar():
     np.testing.assert_array_equal(found["pair"][1], [0, 0])
 
 
+def test_texts_that_occur_once_are_compared_by_their_absence_alone():
+    names = np.array([f"name {number}" for number in range(60)])
+    familiarity = tfbbb.Familiarity.fit({"name": names})
+    rows = {"name": np.array(["another", ""])}
+    another, missing = familiarity(rows).numpy()
+    assert another > 0.5
+    assert missing <= 1.1 / 61
+    np.testing.assert_array_equal(
+        familiarity.differences(rows)["pair"], [[-1, -1], [0, 0]]
+    )
+
+
 def test_differences_name_the_gap_and_the_values_around_it():
     ages = np.r_[np.arange(20.0), np.arange(50.0, 90.0)].repeat(5)
     x = np.stack([ages, RNG.normal(size=len(ages))], axis=1)

@@ -158,7 +158,7 @@ class Familiarity:
         # Of the columns whose squares are sums of products.
         self._factors = self._weights.copy()
         self._factors[: self._width][is_text] = 0.0
-        self._pairs = _telling_pairs(representatives, self._is_code, self._weights)
+        self._pairs = _telling_pairs(representatives, self._is_code)
         self._known = self._compare_with_each_other(representatives)
 
     @classmethod
@@ -663,9 +663,7 @@ def _weights(rows: np.ndarray, is_code: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _telling_pairs(
-    rows: np.ndarray, is_code: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
+def _telling_pairs(rows: np.ndarray, is_code: np.ndarray) -> np.ndarray:
     """Returns the columns in which a new pair of values says something, [pairs, 2].
 
     At most 1 % of the rows may be the only one with its pair of values. A column of
@@ -675,9 +673,9 @@ def _telling_pairs(
     most_alone = max(1, int(_MOST_ALONE * len(rows)))
     pairs: list[tuple[int, int]] = []
     codes: dict[int, np.ndarray] = {}
-    for place in np.flatnonzero(weights).tolist():
+    for place, column in enumerate(rows.T):
         values, numbers, counts = np.unique(
-            rows[:, place], return_inverse=True, return_counts=True
+            column, return_inverse=True, return_counts=True
         )
         if is_code[place] and (counts == 1).sum() <= most_alone:
             pairs.append((place, place))

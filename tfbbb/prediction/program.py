@@ -64,27 +64,10 @@ class Program:
     One likelihood for a model of several outputs makes the outputs members of one
     mixture: see `tfbbb.average`.
 
-    Args:
-        model: A built Keras model.
-        likelihoods: One for each output of the model, or one for all of them.
-        plan: The plan: what each layer draws.
-        inputs: Example inputs or their specs, from which shapes are taken.
-        recalibration: The recalibration, which may change the outputs.
-        held_moments: Moments of weights by layer, as `local_moments` returns them, from
-            which weights are drawn if possible; None to draw from the variables of the
-            posteriors.
-        num_beyond: Number k of locations with a further deviation in each row, of a
-            model with one likelihood. Then `inputs` are a pair of the model's and of
-            the deviations, [rows, k]: see `tfbbb.Extrapolation`. 0 for none.
-
-    Attributes:
-        input_specs: Specs of the inputs, for any number of rows.
-        event_shapes: Shapes of the outputs of one row and draw, as the likelihoods
-            take them.
-        output_dtypes: Their data types.
-        axes: What the first axes of the network's tensors are.
-        networks: Number of outputs that share one likelihood.
-        members: Number K of members of the mixture.
+    Weights are drawn from `held_moments`, as `local_moments` returns them, if these are
+    given and suffice. `num_beyond` is the number k of locations with a further
+    deviation in each row, of a model with one likelihood; the inputs are then a pair of
+    the model's and of the deviations, [rows, k]: see `tfbbb.Extrapolation`.
     """
 
     def __init__(

@@ -209,35 +209,6 @@ def test_average_loss_in():
     assert [x.dtype for x in model.metrics if x.name == "loss"] == ["float64"]
 
 
-def test_wrap_until_built():
-    def counted(method):
-        def call(x, y, y_pred, **kwargs):
-            calls.append(method.__name__)
-            return method(x, y, y_pred, **kwargs)
-
-        return call
-
-    class Wrapping(keras.layers.Dense):
-        def call(self, x):
-            if private_apis.in_stateless_scope():
-                model = private_apis.outermost_layer(self)
-                if isinstance(model, keras.Model):
-                    private_apis.wrap_until_built(model, counted)
-            return super().call(x)
-
-    calls = []
-    inputs = keras.Input((1,))
-    model = keras.Model(inputs, Wrapping(1)(inputs))
-    model.compile(loss="mse", metrics=["mae"])
-    x = np.ones((2, 1), "float32")
-    before = set(vars(model))
-    model._symbolic_build(data_batch=(x, x, None))
-    assert sorted(calls) == ["_compute_loss", "compute_metrics"]
-    assert set(vars(model)) == before
-    model.evaluate(x, x, verbose=0)
-    assert len(calls) == 2
-
-
 def test_compiled_metrics_and_their_functions():
     own = keras.metrics.MeanSquaredError()
     inputs = keras.Input((1,))

@@ -383,29 +383,6 @@ def wrapped_function(metric: keras.metrics.Metric) -> Any:
     return getattr(metric, "_fn", None)
 
 
-def wrap_until_built(
-    model: keras.Model, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> None:
-    """Wraps the loss and the metrics of a model until its trace ends.
-
-    Keras traces a model, its metrics and its loss before the first step under
-    `tf.distribute`. The methods are those of this model alone, and are called with
-    `(x, y, y_pred, **kwargs)`.
-    """
-    if "_post_build" in vars(model):
-        return
-    names = "_compute_loss", "compute_metrics"
-    methods = {name: wrap(getattr(model, name)) for name in names}
-    end = model._post_build
-
-    def unwrap_and_end() -> None:
-        for name in (*names, "_post_build"):
-            del vars(model)[name]
-        end()
-
-    vars(model).update(methods, _post_build=unwrap_and_end)
-
-
 # `keras.layers.MultiHeadAttention`.
 
 

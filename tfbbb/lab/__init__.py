@@ -9,9 +9,7 @@ The modules load on first use.
 import importlib
 from typing import Any
 
-_MODULES = frozenset(
-    {"acquisition", "adaptive_intervals", "compat", "evidence", "inference"}
-)
+_MODULES = frozenset({"acquisition", "compat", "evidence", "inference"})
 
 
 def __getattr__(name: str) -> Any:

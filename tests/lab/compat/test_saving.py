@@ -85,12 +85,6 @@ SAFE = {
         loc_regularizer=tf_keras.regularizers.L2(0.1),
         loc_constraint=tf_keras.constraints.NonNeg(),
     ),
-    "blocks_of_tensorflow": lambda: tfpl.VariableLayer(
-        3,
-        initializer=tfpl.BlockwiseInitializer(
-            [tf.zeros_initializer(), tf.random_uniform_initializer(1.0, 2.0)], [1, 2]
-        ),
-    ),
     "activation_of_tensorflow": lambda: tfpl.DenseFlipout(
         3, activation=tf.nn.leaky_relu
     ),
@@ -179,22 +173,6 @@ def test_a_convolution_loads(tmp_path):
     assert_same(model, saved_and_loaded(model, tmp_path), x)
 
 
-def test_the_weights_of_a_flow_are_saved(tmp_path):
-    def flow():
-        made = tfp.bijectors.AutoregressiveNetwork(2, hidden_units=[8], event_shape=3)
-        transform = tfpl.AutoregressiveTransform(made)
-        return keras.Sequential(
-            [keras.Input((6,)), tfpl.IndependentNormal(3, "mean"), transform]
-        )
-
-    model, loaded = flow(), flow()
-    model.save_weights(tmp_path / "model.weights.h5")
-    loaded.load_weights(tmp_path / "model.weights.h5")
-    assert_same(model, loaded, tf.random.normal([5, 6], seed=1))
-    with pytest.raises(ValueError, match="save_weights"):
-        model.save(tmp_path / "model.keras")
-
-
 def test_python_functions_load_outside_safe_mode_only(tmp_path):
     scale = 0.5
     layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))
@@ -234,9 +212,6 @@ UNSAFE = {
         loc_initializer=tf.compat.v1.random_normal_initializer()
     ),
     "initializer_of_a_variable": lambda: tfpl.VariableLayer(3, initializer=Doubled()),
-    "initializer_of_a_block": lambda: tfpl.VariableLayer(
-        3, initializer=tfpl.BlockwiseInitializer(["ones", Doubled()], [1, 2])
-    ),
     "regularizer_and_constraint": lambda: initialized_by(
         loc_regularizer=lambda w: tf.reduce_sum(w**4), loc_constraint=lambda w: w
     ),

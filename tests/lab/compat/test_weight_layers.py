@@ -1,8 +1,5 @@
 """Layers whose weights have posteriors: their noise, gradients and errors."""
 
-import gc
-import weakref
-
 import keras
 import numpy as np
 import pytest
@@ -85,42 +82,6 @@ def test_a_row_of_zeros_has_finite_gradients_under_local_reparameterization():
         loss = tf.reduce_sum(layer(x) ** 2)
     gradients = tape.gradient(loss, [x, *layer.trainable_variables])
     assert all(np.all(np.isfinite(g)) for g in gradients)
-
-
-def test_draws_are_shown_where_they_were_made():
-    layer = tfpl.DenseReparameterization(2)
-    x = tf.constant([[1.0, 2.0, 3.0]])
-    assert layer.kernel_posterior_tensor is None
-    eager = layer(x)
-    kernel, bias = layer.kernel_posterior_tensor, layer.bias_posterior_tensor
-    np.testing.assert_allclose(x @ kernel + bias, eager, rtol=1e-5)
-
-    @tf.function
-    def traced():
-        outputs = layer(x)
-        again = tf.cond(
-            outputs[0, 0] < np.inf,
-            lambda: x @ layer.kernel_posterior_tensor,
-            lambda: tf.zeros_like(outputs),
-        )
-        return outputs, again + layer.bias_posterior_tensor
-
-    outputs, again = traced()
-    np.testing.assert_allclose(again, outputs, rtol=1e-5)
-    assert np.all(np.not_equal(outputs, eager))
-    # What eager code reads is the last eager call, not a tensor of a graph.
-    np.testing.assert_array_equal(layer.kernel_posterior_tensor, kernel)
-
-
-def test_draws_keep_no_graph_in_memory():
-    # Keras keeps the losses of the last call.
-    layer = tfpl.DenseFlipout(2, kernel_prior_fn=None)
-    traced = tf.function(lambda x: layer(x)).get_concrete_function(tf.ones([1, 3]))
-    graph = weakref.ref(traced.graph)
-    del traced
-    gc.collect()
-    assert graph() is None
-    assert layer.kernel_posterior_affine_tensor is None
 
 
 def test_layers_of_one_shape_start_at_different_values():
@@ -272,11 +233,6 @@ REFUSED = [
     ("must be one of", lambda: tfpl.DistributionLambda(lambda t: t, "median")),
     ("a name or a function", lambda: tfpl.DistributionLambda(lambda t: t, 3)),
     ("`shape` must be", lambda: tfpl.VariableLayer([[2, 3]])),
-    ("sum", lambda: tfpl.BlockwiseInitializer(["zeros", "ones"], [1, 2])((4, 2))),
-    (
-        "shift and its log scale",
-        lambda: tfpl.AutoregressiveTransform(tfp.bijectors.AutoregressiveNetwork(3)),
-    ),
 ]
 REFUSED_KINDS = [
     (

@@ -1,11 +1,8 @@
 """Weights of a legacy model with `tfp.layers` in a model of Keras 3."""
 
-import dataclasses
-import re
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import h5py  # type: ignore[import-untyped]
 import keras
@@ -23,18 +20,11 @@ class LegacyModel(Protocol):
     weights: list[keras.Variable]
 
 
-@dataclasses.dataclass(frozen=True)
-class _LayerWeights:
-    """The weights of one layer.
+class _LayerWeights(NamedTuple):
+    """A layer's name, and its values with names such as `"kernel_posterior_loc"`."""
 
-    Attributes:
-        name: Name of the layer; None if the source has none.
-        weights: Values by name, e.g. `"kernel_posterior_loc"`, in their order; names
-            are None if the source has none.
-    """
-
-    name: str | None
-    weights: list[tuple[str | None, np.ndarray]]
+    name: str
+    weights: list[tuple[str, np.ndarray]]
 
 
 def load_tfp_weights(
@@ -70,9 +60,8 @@ def load_tfp_weights(
 
     Args:
         legacy_model_or_h5: A model of legacy Keras (`tf_keras`), or the path of an HDF5
-            file that it wrote by `save_weights` or `save`. A file `*.weights.h5` has
-            no names of weights: the model must have the structure of the legacy one,
-            of layers of `tfbbb.lab.compat.tfp_layers` and of Keras.
+            file that it wrote by `save_weights` or `save`. A file `*.weights.h5` is
+            refused, because it has no names of weights.
         model: The model to write to, built.
 
     Raises:
@@ -88,12 +77,12 @@ def load_tfp_weights(
         )
     if isinstance(legacy_model_or_h5, str | Path):
         legacy_model_or_h5 = Path(legacy_model_or_h5)
-    source = _read_source(legacy_model_or_h5, model)
+    source = _read_source(legacy_model_or_h5)
     for variable, value in _assignments(source, _leaf_layers(model)):
         variable.assign(value)
 
 
-def _read_source(source: Path | LegacyModel, model: keras.Model) -> list[_LayerWeights]:
+def _read_source(source: Path | LegacyModel) -> list[_LayerWeights]:
     """Returns the weights of a legacy model or file, layer by layer."""
     if not isinstance(source, Path):
         return _read_model(source)
@@ -111,7 +100,11 @@ def _read_source(source: Path | LegacyModel, model: keras.Model) -> list[_LayerW
         if "layer_names" in root.attrs:
             return _read_named_groups(root)
         if "layers" in root:
-            return _read_structure(root, model, source)
+            raise ValueError(
+                "A file '*.weights.h5' does not name the weights: pass the legacy "
+                "model itself, or save its weights under a name that ends in '.h5' "
+                f"but not in '.weights.h5'. Received: path={source}"
+            )
     raise ValueError(
         f"The HDF5 file holds no weights of a Keras model. Received: path={source}"
     )
@@ -137,7 +130,7 @@ def _read_model(model: LegacyModel) -> list[_LayerWeights]:
 
 def _read_named_groups(root: h5py.Group) -> list[_LayerWeights]:
     """Reads the layout of `save_weights("weights.h5")` and `save("model.h5")`."""
-    layers: dict[str, list[tuple[str | None, np.ndarray]]] = {}
+    layers: dict[str, list[tuple[str, np.ndarray]]] = {}
     for layer_name in _texts(root.attrs["layer_names"]):
         group = root[layer_name]
         for name in _texts(group.attrs["weight_names"]):
@@ -148,59 +141,12 @@ def _read_named_groups(root: h5py.Group) -> list[_LayerWeights]:
     return [_LayerWeights(name, weights) for name, weights in layers.items()]
 
 
-def _read_structure(
-    group: h5py.Group, model: keras.Model, path: Path
-) -> list[_LayerWeights]:
-    """Reads the layout of `save_weights("model.weights.h5")`, which names classes."""
-    found = []
-    counts: Counter[str] = Counter()
-    for layer in model.layers:
-        if _is_variational(layer):
-            raise ValueError(
-                "This layout of HDF5 files does not name the weights, as the "
-                f"variational layer '{layer.name}' needs them: pass the legacy model "
-                "itself, or save its weights under a name that ends in '.h5' but not "
-                f"in '.weights.h5'. Received: path={path}"
-            )
-        name = _snake_case(type(layer).__name__)
-        key = f"layers/{name}_{counts[name]}" if counts[name] else f"layers/{name}"
-        counts[name] += 1
-        if not layer.weights:
-            continue
-        if key not in group:
-            raise ValueError(
-                f"The file holds no weights for the layer '{layer.name}', which it "
-                f"would call {key!r}. Received: path={path}, "
-                f"with {sorted(group.get('layers', {}))}"
-            )
-        if hasattr(layer, "layers"):
-            found += _read_structure(group[key], layer, path)
-        else:
-            values = _datasets(group[key])
-            found.append(_LayerWeights(layer.name, [(None, v) for v in values]))
-    return found
-
-
-def _datasets(group: h5py.Group) -> list[np.ndarray]:
-    """Returns the values in a group: of a layer first, then of the layers in it."""
-    own = group.get("vars", {})
-    values = [np.array(own[key]) for key in sorted(own, key=int)]
-    for key in sorted(set(group) - {"vars"}):
-        values += _datasets(group[key])
-    return values
-
-
 def _texts(names: Iterable[str | bytes]) -> list[str]:
     return [n.decode() if isinstance(n, bytes) else str(n) for n in names]
 
 
 def _last_part(name: str) -> str:
     return name.rsplit("/", 1)[-1].split(":")[0]
-
-
-def _snake_case(name: str) -> str:
-    words = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", words).lower()
 
 
 def _assignments(
@@ -245,7 +191,7 @@ def _to_layer(legacy: _LayerWeights, layer: keras.Layer) -> list[Assignment]:
         # A wrapper and its layer order their weights differently.
         values_by_name = dict(legacy.weights)
         return [(variable, values_by_name[variable.name]) for variable in variables]
-    if len(names) != len(variables) or (None not in names and names != own_names):
+    if names != own_names:
         raise ValueError(
             f"The weights of the layer '{layer.name}' are {own_names}; the legacy "
             f"layer '{legacy.name}' has other weights. Received: weights={names}"

@@ -5,9 +5,7 @@ A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs 
     import tfbbb.lab.compat.tfp_layers as tfpl
 """
 
-from tfbbb.lab.compat.tfp_layers import util
-from tfbbb.lab.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform
-from tfbbb.lab.compat.tfp_layers.blockwise_initializer import BlockwiseInitializer
+from tfbbb.lab.compat.tfp_layers import default_distributions as util
 from tfbbb.lab.compat.tfp_layers.convolution import (
     Conv1DFlipout,
     Conv1DReparameterization,
@@ -55,11 +53,8 @@ from tfbbb.lab.compat.tfp_layers.variable_layer import VariableLayer
 from tfbbb.lab.compat.tfp_layers.variational_gaussian_process import (
     VariationalGaussianProcess,
 )
-from tfbbb.lab.compat.tfp_layers.weight_norm import WeightNorm
 
 __all__ = [
-    "AutoregressiveTransform",
-    "BlockwiseInitializer",
     "CategoricalMixtureOfOneHotCategorical",
     "Conv1DFlipout",
     "Conv1DReparameterization",
@@ -92,7 +87,6 @@ __all__ = [
     "OneHotCategorical",
     "VariableLayer",
     "VariationalGaussianProcess",
-    "WeightNorm",
     "default_loc_scale_fn",
     "default_mean_field_normal_fn",
     "default_multivariate_normal_fn",

@@ -2,20 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, Self
 
 import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.private_apis import (
-    in_stateless_scope,
-    outermost_layer,
-    wrap_until_built,
-)
 from tfbbb.base.types import (
-    ArrayLike,
     Config,
     Distribution,
     Json,
@@ -130,7 +123,6 @@ class DistributionLambda(keras.Layer):
                 f"Received: new variables {[v.name for v in untrainable]}"
             )
         self._made_distribution = True
-        _keep_distribution(self)
         adopt(self, variables)
         warn_of_others(self, tape.watched_variables())
         if self._convert_to_tensor_fn is None:
@@ -225,29 +217,3 @@ def _serialized(function: TensorFunction | None) -> Json:
         if function is statistic:
             return name
     return to_config(function)
-
-
-def _keep_distribution(layer: keras.Layer) -> None:
-    """Lets loss and metrics of a model see the distribution, where Keras builds it.
-
-    Under a strategy, Keras traces model, metrics and loss before the first step, each
-    in its own graph, and passes only shape and dtype of the predictions from one to the
-    next. A loss that calls `log_prob` of a prediction needs the distribution, so the
-    traces of metrics and loss of this model call the model themselves.
-    """
-    if not (in_stateless_scope() and tf.distribute.has_strategy()):
-        return
-    model = outermost_layer(layer)
-    if isinstance(model, keras.Model) and model.compiled:
-        wrap_until_built(model, partial(_on_own_predictions, model))
-
-
-def _on_own_predictions(
-    model: keras.Model, method: Callable[..., Tensor]
-) -> Callable[..., Tensor]:
-    def call(x: ArrayLike, y: ArrayLike, y_pred: Tensor, **kwargs: Any) -> Tensor:
-        if in_stateless_scope():
-            y_pred = model(x, training=False)
-        return method(x, y, y_pred, **kwargs)
-
-    return call

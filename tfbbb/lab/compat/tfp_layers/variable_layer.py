@@ -42,7 +42,7 @@ class VariableLayer(keras.Layer):
         shape: Shape of the variable: an integer or a vector of integers.
         dtype: Dtype of the variable; by default the global policy's variable dtype.
         activation: Keras activation, by name or as a function.
-        initializer: Initial values of the variable, e.g. a `BlockwiseInitializer`.
+        initializer: Initial values of the variable.
         regularizer: Penalty on the variable.
         constraint: Projection of the variable after each update.
         **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.

@@ -152,40 +152,12 @@ class WeightPosterior(keras.Layer):
         self.seed = own.pop("seed", None)
         for name in _FUNCTIONS:
             setattr(self, name, own.pop(name))
-        self._last_draws = _LastDraws()
         # XLA on CPUs draws random numbers slowly.
         self.supports_jit = False
         self._set_up(**own)
 
     def _set_up(self, *args: Any, **kwargs: Any) -> None:
         """Takes the arguments of the family."""
-
-    @property
-    def kernel_posterior_tensor(self) -> Tensor:
-        """The kernel that the last call drew, or None.
-
-        Eager code reads the draw of the last eager call, a traced function the draw of
-        the last call in the same trace. The same holds for the three attributes below.
-        """
-        return self._last_draws.get("kernel_posterior_tensor")
-
-    @property
-    def kernel_posterior_affine(self) -> Distribution | None:
-        """The distribution that the last call drew from instead of a kernel, or None.
-
-        Local reparameterization draws outputs, flipout a perturbation of the kernel.
-        """
-        return self._last_draws.get("kernel_posterior_affine")
-
-    @property
-    def kernel_posterior_affine_tensor(self) -> Tensor:
-        """The last draw of `kernel_posterior_affine`, or None."""
-        return self._last_draws.get("kernel_posterior_affine_tensor")
-
-    @property
-    def bias_posterior_tensor(self) -> Tensor:
-        """The bias that the last call drew; None without a bias."""
-        return self._last_draws.get("bias_posterior_tensor")
 
     def add_variable(
         self,
@@ -234,7 +206,6 @@ class WeightPosterior(keras.Layer):
         bias = None
         if self.bias_posterior is not None:
             bias = self.bias_posterior_tensor_fn(self.bias_posterior)
-            self._last_draws.update(bias_posterior_tensor=bias)
             outputs = self._add_bias(outputs, tf.cast(bias, self.compute_dtype))
         self._add_divergence("kernel", kernel)
         self._add_divergence("bias", bias)
@@ -300,7 +271,6 @@ class Reparameterization(WeightPosterior):
 
     def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kernel = self.kernel_posterior_tensor_fn(self.kernel_posterior)
-        self._last_draws.update(kernel_posterior_tensor=kernel)
         return self._linear(inputs, tf.cast(kernel, self.compute_dtype)), kernel
 
 
@@ -319,10 +289,8 @@ class LocalReparameterization(WeightPosterior):
         # The gradient of the root at zero, the variance of a row of zeros, is infinite.
         positive = variance > 0
         scale = tf.where(positive, tf.sqrt(tf.where(positive, variance, 1)), 0)
-        affine = tfd.Normal(tf.cast(mean, dtype), scale)
-        outputs = self.kernel_posterior_tensor_fn(affine)
-        self._last_draws.update(
-            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=outputs
+        outputs = self.kernel_posterior_tensor_fn(
+            tfd.Normal(tf.cast(mean, dtype), scale)
         )
         return tf.cast(outputs, self.compute_dtype), None
 
@@ -335,10 +303,8 @@ class Flipout(WeightPosterior):
 
     def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kernel = self._normal_kernel()
-        affine = tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
-        perturbation = self.kernel_posterior_tensor_fn(affine)
-        self._last_draws.update(
-            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=perturbation
+        perturbation = self.kernel_posterior_tensor_fn(
+            tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
         )
         seeds = tfp.util.SeedStream(self.seed, salt=self.salt)
         sign_into, sign_out_of = (
@@ -352,34 +318,3 @@ class Flipout(WeightPosterior):
             inputs * sign_into, tf.cast(perturbation, self.compute_dtype)
         )
         return mean + perturbed * sign_out_of, None
-
-
-class _LastDraws:
-    """Stores the draws of a layer by name, to be read after the call.
-
-    Eager code reads the draws of the last eager call. Code inside a traced function
-    reads the tensors of the layer's last call in the same trace. The graph holds these
-    tensors, not the layer, so none is read, or kept in memory, outside of its graph.
-    """
-
-    def __init__(self) -> None:
-        self._eager: dict[str, Tensor | Distribution] = {}
-
-    def update(self, **draws: Tensor | Distribution) -> None:
-        """Replaces the stored draws by the draws of a new call."""
-        if tf.executing_eagerly():
-            self._eager.update(draws)
-            return
-        stored = tf.compat.v1.get_default_graph().get_collection_ref(self)
-        stored[:] = [{**(stored[0] if stored else {}), **draws}]
-
-    def get(self, name: str) -> Any:
-        """Returns a draw; None before the first call."""
-        if not tf.executing_eagerly():
-            graph = tf.compat.v1.get_default_graph()
-            while graph is not None:
-                for stored in graph.get_collection_ref(self):
-                    if name in stored:
-                        return stored[name]
-                graph = getattr(graph, "outer_graph", None)
-        return self._eager.get(name)

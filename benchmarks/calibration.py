@@ -1,6 +1,6 @@
 """Calibration of the answers to new rows: coverage of intervals and sets, by groups.
 
-    tfbbb benchmark calibration --data DIR [--sets yacht] [--splits 5]
+    python benchmarks/calibration.py --data DIR [--sets yacht] [--splits 5]
 
 DIR holds tables with splits as for `uci`, and tables of classes `SET.npz` with `x` and
 `y`. Each method is a job with a target and this `recalibration` alone; the test rows

@@ -1,6 +1,6 @@
 """LeNet on MNIST and Fashion-MNIST: scores, corrupted images, other images, time.
 
-    tfbbb benchmark images --data DIR [--sets MNIST] [--methods A,B]
+    python benchmarks/images.py --data DIR [--sets MNIST] [--methods A,B]
 
 Every method trains the network of LeCun et al. (1998), with rectified units and the
 largest of four pixels, for as many epochs of batches of 128 by Adam, whose rate falls

@@ -1,6 +1,6 @@
 """Ways to a posterior over one network: scores, distance from NUTS, time, memory.
 
-    tfbbb benchmark inference --data DIR [--sets yacht] [--methods NUTS] [--splits 1]
+    python benchmarks/inference.py --data DIR [--sets yacht] [--methods NUTS]
 
 Every method gets the same network, 50 rectified units between standardised inputs and a
 learned noise, with the prior N(0, 1 / fan-in), and the training rows of a split of
@@ -8,7 +8,7 @@ learned noise, with the prior N(0, 1 / fan-in), and the training rows of a split
 2-Wasserstein distance of its predictive distributions of test rows from those of NUTS,
 in standard deviations of the target.
 
-    tfbbb benchmark inference --data DIR --methods PBP --splits 20
+    python benchmarks/inference.py --data DIR --methods PBP --splits 20
 
 measures PBP on all standard splits, beside the tables of its paper. The tables of all
 methods take the splits on which NUTS was measured.

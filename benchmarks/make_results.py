@@ -2,8 +2,7 @@
 
     python benchmarks/make_results.py
 
-Every program of `tfbbb benchmark` with records has a section: its report and its
-command.
+Every benchmark of predictions with records has a section, its report.
 """
 
 import importlib
@@ -12,12 +11,10 @@ from types import ModuleType
 from program import FOLDER
 from records import RecordFile
 
-from tfbbb.cli.benchmark import find_programs
-
 _HEAD = """# Results
 
 `python benchmarks/make_results.py` makes this page from the JSON files beside it, the
-records of `tfbbb benchmark NAME --data DIR`. Means have standard errors. Each record
+records of `python benchmarks/NAME.py`. Means have standard errors. Each record
 has its seed, its settings, its time and more figures than are shown here; each run has
 its machine and versions. Times depend on the load of the machine.
 """
@@ -31,8 +28,10 @@ def main() -> None:
 
 
 def recorded_programs() -> dict[str, RecordFile]:
-    """Returns the records of the benchmarks that have any."""
-    files = {name: RecordFile(FOLDER / f"{name}.json") for name in find_programs()}
+    """Returns the records of the benchmarks whose `main` takes arguments."""
+    paths = sorted(FOLDER.glob("*.py"))
+    names = [p.stem for p in paths if "\ndef main(arguments" in p.read_text("utf-8")]
+    files = {name: RecordFile(FOLDER / f"{name}.json") for name in names}
     return {name: file for name, file in files.items() if file.records}
 
 

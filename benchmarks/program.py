@@ -1,4 +1,4 @@
-"""What all programs of `tfbbb benchmark` share: options, the run, its report."""
+"""What the benchmarks of predictions share: options, the run, its report."""
 
 import argparse
 import os
@@ -23,10 +23,7 @@ class DataError(Exception):
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
     """Returns a parser with the options of all benchmarks."""
-    parser = argparse.ArgumentParser(
-        description=(description or "").partition("\n")[0],
-        prog=f"tfbbb benchmark {Path(sys.argv[0]).stem}",
-    )
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument(
         "--data",
         type=Path,

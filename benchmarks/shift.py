@@ -1,6 +1,6 @@
 """Rows beyond those of training: which detector knows them, and what a job says.
 
-    tfbbb benchmark shift --data DIRECTORY [--methods familiarity,lof] [--splits 3]
+    python benchmarks/shift.py --data DIRECTORY [--methods familiarity,lof] [--splits 3]
 
 Each split takes the rows in the middle third of one column, or in the upper or lower
 third, out of the training rows. Detectors tell these rows from other new rows, and the

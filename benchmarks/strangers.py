@@ -1,6 +1,6 @@
 """Tables of strangers: what their columns are taken for, and what is learned of them.
 
-    tfbbb benchmark strangers [--sets "co2 (statsmodels)"] [--methods reading,default]
+    python benchmarks/strangers.py [--sets "co2 (statsmodels)"] [--methods reading]
 
 The tables are those of `strangers.toml`, which registry packages carry with their mess
 as it is, beside a key, made by hand, of what a person takes each column for. The method

@@ -1,6 +1,6 @@
 """Rows after those of the training: how jobs cover them, by how they leave rows out.
 
-    tfbbb benchmark time_splits [--sets "Wage (ISLP)"] [--methods order,random]
+    python benchmarks/time_splits.py [--sets "Wage (ISLP)"] [--methods order,random]
 
 Each split trains on the first rows in time and tests on the next fifth of the table:
 the first split tests on the last fifth, the second on the fifth before, and so on. The

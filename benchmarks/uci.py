@@ -1,6 +1,6 @@
 """Regression tables on standard splits: the defaults beside boosted trees and papers.
 
-    tfbbb benchmark uci --data DIR [--sets yacht] [--methods default] [--splits 5]
+    python benchmarks/uci.py --data DIR [--sets yacht] [--methods default] [--splits 5]
         [--processes 2]
 
 DIR holds `uci/SET.npz` or `SET.npz` with `data` [rows, columns], the columns

@@ -200,16 +200,8 @@ def test_a_source_without_build_and_clone_has_an_unknown_commit(tmp_path):
 
 def test_the_commands_of_the_wheel_have_help(installed, tmp_path):
     said = run(installed / "tfbbb", "--help", cwd=tmp_path)
-    for command in ("train", "predict", "serve", "demo", "remote", "benchmark"):
+    for command in ("train", "predict", "serve", "demo", "remote"):
         assert re.search(rf"\b{command}\b", said), said
-
-
-def test_benchmarks_are_refused_outside_a_clone(installed, tmp_path):
-    command = [installed / "tfbbb", "benchmark", "uci"]
-    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert refused.returncode == 1
-    assert "run from a clone of the repository" in refused.stderr
-    assert "Received: 'uci'" in refused.stderr
 
 
 def test_the_wheel_creates_a_database(installed, tmp_path):

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 import typer
 
-from tfbbb.cli.kept_columns import with_kept_columns
-from tfbbb.cli.prediction_options import interval_levels
+from tfbbb.cli.options import interval_levels
+from tfbbb.cli.predicted_rows import with_kept_columns
 from tfbbb.tables.writing import with_sensible_digits
 
 

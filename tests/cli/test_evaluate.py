@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tfbbb.cli.judgement_table import judgement_rows
+from tfbbb.cli.figures import judgement_rows
 from tfbbb.export import load
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 from tfbbb.tables.writing import write_table

@@ -14,11 +14,10 @@ HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "f
 
 
 def commands(command, path=()):
-    """Every command and group by its path; the benchmarks are programs of their own."""
+    """Every command and group by its path."""
     yield path, command
-    if path != ("benchmark",):
-        for name, part in getattr(command, "commands", {}).items():
-            yield from commands(part, (*path, name))
+    for name, part in getattr(command, "commands", {}).items():
+        yield from commands(part, (*path, name))
 
 
 TREE = dict(commands(typer.main.get_command(app)))
@@ -37,8 +36,6 @@ def test_the_help_has_an_example_that_parses(path):
         words, command = context._protected_args + context.args, None
         if words and hasattr(context.command, "resolve_command"):
             _, command, words = context.command.resolve_command(context, words)
-            if context.command is TREE["benchmark",]:
-                break
 
 
 def test_every_list_has_json():
@@ -70,7 +67,7 @@ def test_the_shell_completes_commands(monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["train"], ["tune"], ["predict"], ["serve"], ["demo"], ["benchmark"]),
+        *([], ["train"], ["tune"], ["predict"], ["serve"], ["demo"]),
         *(["remote"], ["remote", "train"]),
     ],
 )

@@ -1,17 +1,14 @@
 """Ctrl-C at a running command: no traceback, one line at most, exit code 130."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 INTERRUPTED = 128 + signal.SIGINT
 COMMAND = [sys.executable, "-m", "tfbbb"]
 WITHOUT_CHILDREN = {"TFBBB_JOB_SLOTS": "0"}
@@ -93,40 +90,6 @@ def test_a_service_is_interrupted(tmp_path):
         _, stderr = interrupt(process)
     assert "Traceback" not in stderr
     assert "Finished server process" in stderr.splitlines()[-1]
-
-
-def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
-    shutil.copy(ROOT / "benchmarks" / "program.py", tmp_path)
-    (tmp_path / "slow.py").write_text(
-        '"""Waits."""\n'
-        "import time\n"
-        "from program import argument_parser, run\n\n\n"
-        "def main(arguments=None):\n"
-        "    options = argument_parser(__doc__).parse_args(arguments)\n"
-        "    run(__file__, options, measure, None)\n\n\n"
-        "def measure(measured):\n"
-        "    print('measuring', flush=True)\n"
-        "    time.sleep(600)\n\n\n"
-        "main()\n"
-    )
-    program = (
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from tfbbb.__main__ import main\n"
-        "from tfbbb.cli.benchmark import find_programs\n"
-        "find_programs.__globals__['_FOLDER'] = Path.cwd()\n"
-        "main()\n"
-    )
-    command = [sys.executable, "-c", program]
-    with running(
-        *("benchmark", "slow", "--output", "records.json"),
-        command=command,
-        directory=tmp_path,
-        PYTHONPATH=f"{ROOT / 'benchmarks'}{os.pathsep}{ROOT}",
-    ) as process:
-        assert process.stdout.readline() == "measuring\n"
-        _, stderr = interrupt(process)
-    assert stderr == "Interrupted; the same command goes on. Records: records.json\n"
 
 
 def test_importing_the_commands_is_interrupted(tmp_path):

@@ -7,8 +7,7 @@ from typer import BadParameter
 
 from tfbbb.bayes.families.arguments import Integer, Number
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.job_fields import job_fields, leave_out
-from tfbbb.cli.job_options import job_options
+from tfbbb.cli.job_options import job_fields, job_options, leave_out
 from tfbbb.training.spec.part import Option, SpecPart
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
-from tfbbb.cli.column_report import echo_columns
-from tfbbb.cli.report import echo_metrics, echo_recipe, echo_schema
+from tfbbb.cli.figures import echo_metrics, echo_recipe
+from tfbbb.cli.inspect import echo_columns, echo_schema
 from tfbbb.tables import Schema
 
 GENERATOR = np.random.default_rng(0)

@@ -8,23 +8,20 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli import (
-    backup,
     demo,
     evaluate,
     explain,
     inspect,
-    model_report,
+    maintenance,
     predict,
-    prune,
+    report,
     sample,
     serve,
     train,
     tune,
     worker,
 )
-from tfbbb.cli.application import Application
-from tfbbb.cli.benchmark import benchmark
-from tfbbb.cli.job_command import add_job_command
+from tfbbb.cli.application import Application, add_job_command
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
 from tfbbb.version import __version__, commit
@@ -69,12 +66,11 @@ add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
-app.command("report")(model_report.report)
+app.command("report")(report.report)
 app.command("serve", cls=serve.ServeCommand)(serve.serve)
 app.command("worker")(worker.worker)
 app.add_typer(keys)
-app.command("backup")(backup.backup)
-app.command("prune")(prune.prune)
+app.command("backup")(maintenance.backup)
+app.command("prune")(maintenance.prune)
 app.add_typer(remote)
 app.command("demo")(demo.demo)
-app.add_typer(benchmark)

@@ -1,6 +1,8 @@
-"""A Typer application whose commands refuse an option that is given twice."""
+"""The Typer application, and commands with options for the fields of a job."""
 
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import typer
@@ -34,3 +36,49 @@ class Application(typer.Typer):
         self, name: str | None = None, *, cls: type[TyperCommand] = Command, **more: Any
     ) -> Callable[..., Any]:
         return super().command(name, cls=cls, **more)
+
+
+def add_job_command(
+    app: typer.Typer,
+    function: Callable[..., None],
+    *,
+    without: Collection[str] = (),
+) -> None:
+    """Adds a command with the options that `JobSpec` declares.
+
+    The options are made when the command is called, so that other commands need not
+    wait for the import of `JobSpec`.
+    """
+    parameters = inspect.signature(function).parameters
+    own = [p for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+    class JobCommand(TyperCommand):
+        def make_context(self, *given: Any, **extra: Any) -> Any:
+            from tfbbb.cli.job_options import job_options
+
+            options = [
+                option.parameter()
+                for option in job_options()
+                if option.name not in without
+                and (option.name in parameters or "options" in parameters)
+            ]
+            complete = Application(add_completion=False)
+            complete.command(self.name)(_with_parameters(function, [*own, *options]))
+            command = typer.main.get_command(complete)
+            return command.make_context(*given, **extra)
+
+    app.command(function.__name__, cls=JobCommand)(_with_parameters(function, own))
+
+
+def _with_parameters(
+    function: Callable[..., None], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """Returns a function of which Typer sees other parameters."""
+
+    @functools.wraps(function)
+    def command(**given: object) -> None:
+        function(**given)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
 
 
 def evaluate(
@@ -35,8 +35,8 @@ def evaluate(
         given, targets = ModelTable.read(model, data, sheet).with_targets()
         baselines = Baselines.read(given.path)
 
+        from tfbbb.cli.figures import echo_judgement
         from tfbbb.cli.imports import load_model
-        from tfbbb.cli.judgement_table import echo_judgement
         from tfbbb.cli.progress import track_blocks
         from tfbbb.judging.evaluation.evaluate import evaluate as judged
 

@@ -8,7 +8,7 @@ import typer
 
 from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ import typer
 from service.api.keys.credential import Scope
 from tfbbb.cli.application import Application
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.listing import AsJson, format_time, print_list
+from tfbbb.cli.printing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
     DatabaseUrl,
     DataDir,

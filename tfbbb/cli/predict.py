@@ -1,7 +1,7 @@
 """`tfbbb predict`."""
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.prediction_options import (
+from tfbbb.cli.options import (
     Intervals,
     Keep,
     Level,
@@ -44,7 +44,7 @@ def predict(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import end_if_useless, resolve_model
-        from tfbbb.cli.prediction_options import interval_levels
+        from tfbbb.cli.options import interval_levels
         from tfbbb.export.manifest import Manifest
         from tfbbb.tables.column_names import check_columns_exist
         from tfbbb.tables.scan import TableScan, notify_of_reading

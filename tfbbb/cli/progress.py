@@ -1,25 +1,33 @@
 """Progress bars of commands."""
 
-import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    track,
+)
+
+from tfbbb.base.texts import time_left
+from tfbbb.base.types import JsonObject
 
 T = TypeVar("T")
+_FIGURES = ("loss", "nll", "kl", "val_nll", "change")
 
 
 def terminal_bar(
-    what: str, done: "ProgressColumn", *, is_short: bool = False
-) -> "Progress":
+    what: str, done: ProgressColumn, *, is_short: bool = False
+) -> Progress:
     """Returns a progress bar on stderr, which only a terminal shows.
 
     Nobody sees the bar of short work.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeRemainingColumn
-
     console = Console(stderr=True)
     columns = (what, BarColumn(24), done, TimeRemainingColumn())
     shown = console.is_terminal and not is_short
@@ -37,10 +45,109 @@ def track_blocks(starts: range) -> Iterable[int]:
 
 
 def _track(steps: Sequence[T], what: str, *, disable: bool = False) -> Iterable[T]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(file=sys.stderr)
+    console = Console(stderr=True)
     return track(
         steps, description=what, console=console, transient=True, disable=disable
     )
+
+
+class EpochBar:
+    """A progress bar with epoch, loss, nll, kl and val_nll, or the change in a round.
+
+    The figures come from training: each step computes them from one draw of the
+    weights. With the timing of a job the bar is that of all its stages, and shows the
+    stage and the range of the time that is left.
+    """
+
+    def __init__(
+        self, console: Console, timing: Callable[[], JsonObject | None] | None = None
+    ) -> None:
+        columns = [
+            TextColumn("{task.fields[stage]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[figures]}"),
+            TextColumn("{task.fields[left]}"),
+        ]
+        if timing is None:
+            columns = [columns[3], columns[1], TimeRemainingColumn()]
+        self._timing = timing
+        self._progress = _AskingProgress(self._ask, *columns, console=console)
+        self._task = self._progress.add_task(
+            "", visible=False, figures="", stage="", left=""
+        )
+        self._figures: dict[str, float] = {}
+        self._stage = ""
+
+    def show(
+        self,
+        epoch: int,
+        epochs: int,
+        figures: Mapping[str, float | None],
+        stage: str = "",
+    ) -> None:
+        """Shows the epoch, and moves a bar of epochs."""
+        if stage and stage != self._stage:
+            self._stage = stage
+            self.print(stage)
+        known = {name: figures[name] for name in _FIGURES if name in figures}
+        self._figures |= {k: v for k, v in known.items() if v is not None}
+        shown = "  ".join(
+            [
+                f"epoch {epoch}/{epochs}",
+                *(
+                    f"{name} {self._figures[name]:.4g}"
+                    for name in _FIGURES
+                    if name in self._figures
+                ),
+            ]
+        )
+        self._progress.update(self._task, figures=shown, visible=True)
+        if self._timing is None:
+            self._progress.update(self._task, completed=epoch, total=epochs)
+
+    def print(self, text: str) -> None:
+        """Prints a line above the bar."""
+        self._progress.console.print(
+            text, markup=False, highlight=False, soft_wrap=True
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        type_: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def _ask(self) -> None:
+        at = None if self._timing is None else self._timing()
+        if at is None:
+            return
+        self._progress.update(
+            self._task,
+            # The share never falls, whatever is told.
+            completed=max(at["done"], self._progress.tasks[0].completed),
+            total=1.0,
+            stage=at["stage"],
+            left=time_left(at["seconds_left"]),
+            visible=True,
+        )
+
+
+class _AskingProgress(Progress):
+    """Progress bars that ask what to show, each time that they are drawn."""
+
+    def __init__(self, ask: Callable[[], None], *columns: object, **more: object):
+        self._before_drawing = ask
+        super().__init__(*columns, **more)  # type: ignore[arg-type]
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Asks, and yields the bars."""
+        if self.tasks:
+            self._before_drawing()
+        yield from super().get_renderables()

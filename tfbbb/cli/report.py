@@ -1,133 +1,134 @@
-"""Messages of training: the schema, warnings and the held-out metrics."""
+"""`tfbbb report`."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.base.texts import shown_number
-from tfbbb.cli.judgement_table import echo_judgement
+from tfbbb.base.types import Config
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.options import Model, NumSamples, Sheet, Table
 
 if TYPE_CHECKING:
-    from tfbbb.tables import Schema
-    from tfbbb.training import TrainedTable
+    import numpy as np
 
-_LABELS = {
-    "rmse": "root mean squared error",
-    "mean_absolute_error": "mean absolute error",
-    "coverage_90": "coverage of 90 % intervals",
-    "accuracy": "accuracy",
-    "brier_score": "Brier score",
-    "log_likelihood": "log-likelihood per row",
-}
-_NOTE = (
-    "These metrics average over the posterior. The nll and val_nll of the progress\n"
-    "bar are negative log-likelihoods per row of single draws of the weights: they\n"
-    "vary, and are usually higher."
-)
-_SHARES = ("coverage_90", "accuracy")
+    from tfbbb.cli.model_table import ModelTable
+    from tfbbb.export import ExportedModel
 
 
-def echo_schema(schema: "Schema") -> None:
-    """Prints the task, the target and the features."""
-    kinds = [column.kind for column in schema.features]
-    counts = ", ".join(
-        f"{kinds.count(kind)} {word}"
-        for kind, word in (
-            ("numeric", "of numbers"),
-            ("date", "of dates"),
-            ("categorical", "of text"),
-        )
-        if kind in kinds
-    )
-    gaps = sum(column.missing for column in schema.features)
-    incomplete = f", {gaps} with missing values" if gaps else ""
-    what = f" in {len(schema.classes)} classes" if schema.classes else ""
-    columns = "1 column" if len(kinds) == 1 else f"{len(kinds)} columns"
-    typer.echo(
-        f"{schema.task} of {schema.target.name!r}{what} from {columns} "
-        f"({counts}{incomplete})"
-    )
+def report(
+    model: Model,
+    data: Table,
+    sheet: Sheet = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="File to write the report to, in place of printing it."),
+    ] = None,
+    num_samples: NumSamples = None,
+) -> None:
+    """Print a report about a model as JSON.
 
+    The table has the columns of the training table, with the target: new rows show best
+    how good the model is. The report has the figures of the model beside those of
+    baselines, calibration, intervals and true values, the importance and the effects of
+    the columns, what training tried, and warnings.
 
-def echo_figures(trained: "TrainedTable") -> None:
-    """Prints what was chosen, and the figures of rows that did not train.
-
-    The warnings of columns were printed before the training: see `echo_columns`.
+    Example: tfbbb report saved_models/houses sold.csv --output houses.json
     """
-    echo_recipe(trained.recipe, said=trained.schema.column_warnings)
-    typer.echo(
-        f"{trained.num_training_rows} rows trained; figures of "
-        f"{trained.recipe['metrics_from']}:"
+    with errors_in_one_sentence():
+        from tfbbb.cli.model_table import ModelTable
+
+        if output is not None and not output.absolute().parent.is_dir():
+            raise CommandError(
+                f"{output} cannot be written: there is no such directory."
+            )
+        given, targets = ModelTable.read(model, data, sheet).with_targets()
+
+        from tfbbb.cli.imports import load_model
+
+        loaded = load_model(given.path)
+        try:
+            found = _report(given, targets, loaded, data.name, num_samples)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        text = json.dumps(found, indent=2, allow_nan=False)
+        if output is None:
+            typer.echo(text)
+        else:
+            output.write_text(f"{text}\n", encoding="utf-8")
+            typer.echo(f"report written to {output}", err=True)
+        given.end()
+
+
+def _report(
+    given: "ModelTable",
+    targets: "np.ndarray",
+    model: "ExportedModel",
+    name: str,
+    num_samples: int | None,
+) -> Config:
+    """Returns the report of a model by a table, in the form of a version's report."""
+    # They import the formats of tables, and SciPy.
+    import numpy as np
+
+    from tfbbb.cli.explain import describe_outside, explain_rows
+    from tfbbb.cli.progress import track_blocks
+    from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
+    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.judging.evaluation.evaluate import evaluate
+    from tfbbb.judging.report import (
+        FORMAT,
+        calibration,
+        explanations,
+        held_out,
+        rounded,
     )
-    echo_metrics(trained.metrics)
-    echo_judgement(trained.judgement)
-    echo_recalibration(trained.recalibration_choice)
 
-
-def echo_recipe(recipe: Mapping[str, Any], said: Collection[str] = ()) -> None:
-    """Prints what was tried, its remarks, and whether time ran out."""
-    # Versions of earlier releases have none.
-    for remark in recipe.get("remarks", ()):
-        if remark not in said:
-            typer.echo(f"Warning: {remark}", err=True)
-    if "seconds" in recipe:
-        typer.echo(f"training and judgement took {recipe['seconds']:.1f} s")
-    _echo_likelihoods(recipe.get("likelihoods", ()))
-    if len(recipe["tried"]) < 2:
-        return
-    several = len({trial["network"] for trial in recipe["tried"]}) > 1
-    typer.echo("temperatures tried, by the log-likelihood of rows left out:")
-    for trial in recipe["tried"]:
-        network = f"  {trial['network']:<24}" if several else ""
-        typer.echo(
-            f"  {trial['temperature']:<8g}{describe_trial(trial):>10}{network}"
-            f"{'  kept' if trial['kept'] else _describe_error(trial)}".rstrip()
-        )
-
-
-def describe_trial(trial: Mapping[str, Any]) -> str:
-    """Returns the log-likelihood of a temperature that was tried, as text."""
-    found = trial["log_likelihood"]
-    return "diverged" if found is None else f"{found:.4g}"
-
-
-def _describe_error(trial: Mapping[str, Any]) -> str:
-    """Returns how much worse than a constant a temperature is, if it is, as text."""
-    error = trial.get("relative_error") or 0.0
-    if error <= 1.0:
-        return ""
-    return f"  {shown_number(error, 3)} times the squared error of the mean"
-
-
-def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:
-    if tried:
-        typer.echo("likelihoods tried, by the log-likelihood of rows left out:")
-    for trial in tried:
-        # Versions of earlier releases have no outcome.
-        outcome = trial.get("outcome") or ""
-        shown = {"poor": "  far from the targets", "diverged": "  diverged"}
-        kept = "  kept" if trial["kept"] else shown.get(outcome, "")
-        typer.echo(f"  {trial['likelihood']:<18}{trial['log_likelihood']:>10.4g}{kept}")
-
-
-def echo_recalibration(choice: Mapping[str, Any] | None) -> None:
-    """Prints the recalibration that was chosen, and why."""
-    if choice:
-        typer.echo(f"recalibration: {choice['chosen']}. {choice['reason']}")
-
-
-def echo_metrics(metrics: Mapping[str, float]) -> None:
-    """Prints metrics, one per line, except `nll`, the negated log-likelihood.
-
-    The progress bar shows an nll as well, of one draw of the weights per step. The mean
-    over the draws of that nll is at least the nll of the averaged predictive density
-    (Jensen's inequality), which the metrics report. A note below the metrics says so.
-    """
-    for name, value in metrics.items():
-        if name not in _LABELS:
-            continue
-        figure = f"{100 * value:.1f} %" if name in _SHARES else shown_number(value, 4)
-        typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
-    if "log_likelihood" in metrics:
-        typer.echo(_NOTE)
+    manifest = given.manifest
+    baselines = Baselines.read(given.path)
+    judgement = evaluate(
+        model,
+        given.inputs,
+        targets,
+        baselines,
+        places=given.places,
+        num_samples=num_samples,
+        track=track_blocks,
+    )
+    explained = explain_rows(given, model, targets, baselines, num_samples=num_samples)
+    rows = explained.rows
+    inputs = {name: values[rows] for name, values in given.inputs.items()}
+    prediction = model.predictive(inputs, num_samples)
+    explained = explained.in_table(given.places)
+    classes = list(manifest.classes or ())
+    generator = np.random.default_rng(0)
+    outside = describe_outside(explained)
+    report: Config = {
+        "format": FORMAT,
+        "task": manifest.task,
+        "target": manifest.target,
+        "classes": classes,
+        "metrics_from": f"the table {name}, beside baselines that were fitted to the "
+        "training rows",
+        "judgement": judgement,
+        "remarks": [*given.remarks, *([outside] if outside else [])],
+        "calibration": calibration(prediction, targets[rows], generator),
+        "held_out": held_out(
+            prediction, targets[rows], explained.rows, classes, generator
+        ),
+        **explanations(
+            explained.split,
+            explained.rows,
+            explained.importance,
+            explained.effects,
+            [feature.name for feature in manifest.features],
+            given.table.num_rows,
+        ),
+    }
+    stored = (given.path / MANIFEST_PATH).with_name(REPORT_FILE)
+    if stored.exists():
+        of_training = json.loads(stored.read_bytes())
+        report |= {key: of_training[key] for key in ("diagnosis", "tried")}
+    found: Config = rounded(report)
+    return found

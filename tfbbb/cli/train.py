@@ -10,9 +10,8 @@ from tfbbb.cli.errors import (
     CommandError,
     errors_in_one_sentence,
 )
-from tfbbb.cli.prediction_options import Sheet, Table
-from tfbbb.cli.training_options import Ignore, Output, Quick, Spec, Target
-from tfbbb.cli.training_table import check_output, find_schema, read_training_table
+from tfbbb.cli.options import Ignore, ModelOutput, Quick, Sheet, Spec, Table, Target
+from tfbbb.cli.training_table import check_output, read_training_table
 
 if TYPE_CHECKING:
     from tfbbb.training import JobSpec
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def train(
     data: Table,
     target: Target,
-    output: Output,
+    output: ModelOutput,
     sheet: Sheet = None,
     ignore: Ignore = None,
     spec: Spec = None,
@@ -35,7 +34,7 @@ def train(
     Example: tfbbb train houses.csv --target price --output saved_models/houses
     """
     with errors_in_one_sentence():
-        from tfbbb.cli.job_fields import job_fields, validate_fields
+        from tfbbb.cli.job_options import job_fields, validate_fields
         from tfbbb.training.record import TrainingRecord
 
         check_output(output)
@@ -50,18 +49,15 @@ def train(
         job = validate_fields(fields)
         parent = _find_parent_version(job, output)
         record = TrainingRecord.read(parent) if parent else None
-        table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
-        schema = find_schema(table, job, record)
+        table, job = read_training_table(
+            data, fields, ignore or (), sheet=sheet, record=record
+        )
 
-        from tfbbb.cli.column_report import echo_columns
-        from tfbbb.cli.imports import import_tensorflow
-        from tfbbb.cli.report import echo_figures, echo_schema
-
-        echo_schema(schema)
-        echo_columns(schema)
         from rich.console import Console
 
-        from tfbbb.cli.epoch_bar import EpochBar
+        from tfbbb.cli.figures import echo_figures
+        from tfbbb.cli.imports import import_tensorflow
+        from tfbbb.cli.progress import EpochBar
         from tfbbb.training.job_clock import JobClock
 
         clock = JobClock()

@@ -10,6 +10,7 @@ import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import CommandError
+from tfbbb.cli.inspect import echo_columns, echo_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,20 +25,29 @@ _MIN_MODEL_BYTES = 2**16
 
 
 def read_training_table(
-    path: Path, fields: JsonObject, ignored: Sequence[str], *, sheet: str | None
+    path: Path,
+    fields: JsonObject,
+    ignored: Sequence[str],
+    *,
+    sheet: str | None,
+    record: "TrainingRecord | None" = None,
 ) -> "tuple[pa.Table, JobSpec]":
-    """Reads a table, and prints what was found about its file."""
-    from tfbbb.cli.job_fields import leave_out, validate_fields
+    """Reads a table, and prints what its file and its columns were taken for."""
+    from tfbbb.cli.job_options import leave_out, validate_fields
     from tfbbb.tables.column_names import check_columns_exist
     from tfbbb.tables.scan import read_cells
 
     job = validate_fields(fields)
     table = read_cells(path, sheet=sheet, notify=typer.echo)
     check_columns_exist(table, job.text_columns, role="text")
-    return table, validate_fields(leave_out(fields, table.column_names, ignored))
+    job = validate_fields(leave_out(fields, table.column_names, ignored))
+    schema = _find_schema(table, job, record)
+    echo_schema(schema)
+    echo_columns(schema)
+    return table, job
 
 
-def find_schema(
+def _find_schema(
     table: "pa.Table", job: "JobSpec", record: "TrainingRecord | None"
 ) -> "Schema":
     """Returns the schema of the parent version, else infers it from the table."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.prediction_options import Sheet, Table
-from tfbbb.cli.training_options import Ignore, Output, Spec, Target
-from tfbbb.cli.training_table import check_output, find_schema, read_training_table
+from tfbbb.cli.options import Ignore, ModelOutput, Sheet, Spec, Table, Target
+from tfbbb.cli.training_table import check_output, read_training_table
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def tune(
     data: Table,
     target: Target,
-    output: Output,
+    output: ModelOutput,
     trials: Annotated[
         int, typer.Option(min=1, help="Trials, one of which is the default.")
     ] = 20,
@@ -48,7 +47,7 @@ def tune(
     """
     with errors_in_one_sentence():
         from tfbbb.base.extras import import_extra
-        from tfbbb.cli.job_fields import job_fields
+        from tfbbb.cli.job_options import job_fields
 
         check_output(output)
         try:
@@ -57,20 +56,20 @@ def tune(
             raise CommandError(str(error)) from None
         fields = job_fields(target, spec, options, name=output.resolve().name)
         table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
-        schema = find_schema(table, job, None)
 
-        from tfbbb.cli.column_report import echo_columns
         from tfbbb.cli.imports import import_tensorflow
-        from tfbbb.cli.report import echo_figures, echo_schema
 
-        echo_schema(schema)
-        echo_columns(schema)
         import_tensorflow()
         from rich.console import Console
 
         from tfbbb.base.diverged_training import TrainingDivergedError
-        from tfbbb.cli.epoch_bar import EpochBar
-        from tfbbb.cli.trial_table import describe_trial, echo_comparison, echo_trials
+        from tfbbb.cli.figures import (
+            describe_trial,
+            echo_comparison,
+            echo_figures,
+            echo_trials,
+        )
+        from tfbbb.cli.progress import EpochBar
         from tfbbb.training import tuning
 
         found: list[FrozenTrial] = []

@@ -1,18 +1,15 @@
 """`tfbbb remote`: commands that call a running service."""
 
-from tfbbb.cli.application import Application
-from tfbbb.cli.job_command import add_job_command
+from tfbbb.cli.application import Application, add_job_command
 from tfbbb.cli.remote import (
     datasets,
     feedback,
     jobs,
-    label,
     models,
     predict,
     train,
     watch,
 )
-from tfbbb.cli.remote.delete import delete
 from tfbbb.cli.remote.service import Key, Url
 
 __all__ = ["remote"]
@@ -41,5 +38,5 @@ remote.command("log")(jobs.log)
 remote.command("cancel")(jobs.cancel)
 remote.command("retry")(jobs.retry)
 remote.command("models")(models.models)
-remote.command("label")(label.label)
-remote.add_typer(delete)
+remote.command("label")(models.label)
+remote.add_typer(models.delete)

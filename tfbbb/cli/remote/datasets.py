@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
-from tfbbb.cli.progress import terminal_bar
+from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import Key, Url, service
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def upload(
 def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
     """Uploads a file with a progress bar, and prints the problems of its columns."""
     from rich.progress import DownloadColumn
+
+    from tfbbb.cli.progress import terminal_bar
 
     with terminal_bar("upload", DownloadColumn()) as progress:
         task = progress.add_task("", total=None)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.prediction_options import Sheet, Table, echo_note
+from tfbbb.cli.options import Sheet, Table, echo_note
 from tfbbb.cli.remote.service import (
     Key,
     Label,

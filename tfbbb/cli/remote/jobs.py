@@ -7,7 +7,7 @@ import typer
 
 from service.shared.job_state import JobState
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
+from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import JobId, Key, Url, service
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.prediction_options import (
+from tfbbb.cli.options import (
     Intervals,
     Keep,
     Level,
@@ -65,12 +65,12 @@ def predict(
     """
     check_version_or_label(version, label)
     with service(url, key) as client:
+        from tfbbb.cli.options import interval_levels
         from tfbbb.cli.predicted_rows import (
             TargetColumn,
             with_progress,
             write_predictions,
         )
-        from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.tables import TableScan
         from tfbbb.tables.known_targets import read_known_targets
         from tfbbb.tables.plain_values import typed_table

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import Ignore, Spec, Target
 from tfbbb.cli.remote.datasets import upload_with_bar
 from tfbbb.cli.remote.service import ID, Key, Url, service
 from tfbbb.cli.remote.watch import follow
-from tfbbb.cli.training_options import Ignore, Spec, Target
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
@@ -56,7 +56,7 @@ def train(
     Example: tfbbb remote train houses.csv --target price --name houses
     """
     with service(url, key) as client:
-        from tfbbb.cli.job_fields import job_fields, leave_out
+        from tfbbb.cli.job_options import job_fields, leave_out
 
         fields = job_fields(target, spec, options, name=name)
         dataset = _find_or_upload_dataset(client, data)

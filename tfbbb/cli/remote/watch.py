@@ -36,8 +36,12 @@ def watch(
 
 def follow(job: "Job") -> None:
     """Shows the progress of a job, then the version that the job published."""
-    from tfbbb.cli.judgement_table import echo_judgement
-    from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
+    from tfbbb.cli.figures import (
+        echo_judgement,
+        echo_metrics,
+        echo_recalibration,
+        echo_recipe,
+    )
 
     show_progress(job)
     details = job.model.describe_version(job.version)
@@ -61,7 +65,7 @@ def show_progress(job: "Job", details: bool = True) -> None:
     """Shows the progress of a job until the job ends."""
     from rich.console import Console
 
-    from tfbbb.cli.epoch_bar import EpochBar
+    from tfbbb.cli.progress import EpochBar
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
     # The service sends past events at once: those of before are not shown.

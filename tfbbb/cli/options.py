@@ -1,4 +1,4 @@
-"""Options of the commands that read a table, and of those that predict."""
+"""Arguments and options that several commands have, beside the fields of a job."""
 
 import math
 import shutil
@@ -152,6 +152,28 @@ LogProb = Annotated[
         "--log-prob",
         help="Also print log_prob of the target, a column of the table, in nats.",
     ),
+]
+ModelOutput = Annotated[
+    Path,
+    typer.Option(
+        help="Directory of the model, e.g. saved_models/NAME; the command writes the "
+        "next version under it."
+    ),
+]
+Target = Annotated[str, typer.Option(help="Column to predict.")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out; may be repeated.", metavar="COLUMN"),
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option(
+        help="JSON file of further fields of POST /v1/jobs, such as `model` and "
+        "`training`; the other options override it."
+    ),
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="The short form of --effort quick.")
 ]
 
 

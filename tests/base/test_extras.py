@@ -63,10 +63,6 @@ def frame_of_predictions(directory: Path) -> None:
     network().predictive([[1.0]], num_samples=2).to_pandas()
 
 
-def estimator_with_frames(directory: Path) -> None:
-    tfbbb.sklearn.BayesianRegressor().set_output(predict="pandas")
-
-
 def list_keys(directory: Path) -> None:
     """Runs the command in a process of its own, which has no library of the service."""
     raise ImportError(run(["keys", "list"]).stderr)
@@ -95,7 +91,6 @@ CALLS = [
     ("onnx", "onnxruntime", export_onnx),
     ("onnx", "requests", export_onnx),
     ("onnx", "tf2onnx", export_onnx),
-    ("pandas", "pandas", estimator_with_frames),
     ("pandas", "pandas", frame_of_predictions),
     ("ray", "ray", run_on_ray),
     ("s3", "s3fs", open_object_store),

@@ -81,15 +81,6 @@ def test_draws_and_sets_are_of_labels(fitted):
     assert np.all(sets.any(axis=1))
 
 
-def test_probabilities_in_frames_have_the_labels_as_names(fitted):
-    x, _ = blobs(4)
-    try:
-        found = fitted.set_output(predict="pandas").predict_proba(x)
-    finally:
-        fitted.set_output(predict="default")
-    assert list(found.columns) == ["ash", "elm", "oak"]
-
-
 @pytest.mark.parametrize("kind", ["objects", "numbers"])
 def test_labels_keep_their_type(kind):
     x, codes = blobs(30)

@@ -106,24 +106,6 @@ def test_features_are_those_of_the_fit(of_houses):
         of_houses.predict(x.assign(area="large"))
 
 
-def test_answers_in_frames_have_names(of_houses):
-    x, _ = houses(5, seed=3)
-    x.index = list("abcde")
-    try:
-        of_houses.set_output(predict="pandas")
-        interval = of_houses.predict_interval(x)
-        quantiles = of_houses.predict_quantiles(x, [0.1, 0.5])
-    finally:
-        of_houses.set_output(predict="default")
-    assert isinstance(interval, pd.DataFrame)
-    assert list(interval.columns) == ["lower", "upper"]
-    assert list(quantiles.columns) == ["0.1", "0.5"]
-    assert list(interval.index) == list("abcde")
-    assert isinstance(of_houses.predict_interval(x), np.ndarray)
-    with pytest.raises(ValueError, match="Received: predict='excel'"):
-        of_houses.set_output(predict="excel")
-
-
 def test_export_has_the_same_answers(of_houses, tmp_path):
     path = of_houses.export(tmp_path / "houses")
     x, _ = houses(7, seed=4)

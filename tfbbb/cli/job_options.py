@@ -49,14 +49,7 @@ def parse_columns(given: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Form:
-    """How a command line writes the values of a field.
-
-    Attributes:
-        type: The type that Typer reads.
-        metavar: What stands for the value in the help; None for Typer's own word.
-        more: What the help says beside the description of the field.
-        parse: Returns the value of the field, or raises `BadParameter`.
-    """
+    """How a command line writes the values of a field."""
 
     type: Any
     metavar: str | None = None
@@ -81,15 +74,7 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class JobOption:
-    """An option for a field of a job.
-
-    Attributes:
-        name: The name of the option, with underscores.
-        path: The names of the parts that contain the field, and of the field.
-        field: The declaration of the field, or of the number of a `Version`.
-        form: How a command line writes the values of the field.
-        help: The description of the field.
-    """
+    """An option for a field of a job."""
 
     name: str
     path: tuple[str, ...]

@@ -20,15 +20,7 @@ _ROWS_AT_ONCE = 2048
 
 
 class ModelAnswers:
-    """Predicts blocks of a table.
-
-    Args:
-        model: The model.
-        levels: The levels of the questions that are asked.
-        num_samples: Number of draws; the model's by default.
-        seed: Seed of the draws; the model's by default.
-        log_prob: Whether to find the densities of the targets.
-    """
+    """Predicts blocks of a table."""
 
     def __init__(
         self,

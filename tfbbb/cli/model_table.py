@@ -23,17 +23,7 @@ from tfbbb.tables.scan import read_cells
 
 @dataclass(frozen=True)
 class ModelTable:
-    """The rows of a table as a model reads them.
-
-    Attributes:
-        path: Directory of the model.
-        manifest: Its manifest.
-        table: The table of the file.
-        inputs: The columns that the model reads, `[n]` by name.
-        places: The index of each row in the file, [n].
-        faults: What is not as in training in all rows of the file.
-        target_remarks: What is not as in training in the targets.
-    """
+    """The rows of a table as a model reads them."""
 
     path: Path
     manifest: Manifest

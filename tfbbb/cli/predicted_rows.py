@@ -27,12 +27,7 @@ Predicted = tuple[pa.Table, pa.Table]
 
 
 class TargetColumn:
-    """The targets of a table, read block by block.
-
-    Args:
-        name: Name of the column.
-        read: Reads the targets of a block.
-    """
+    """The targets of a table, read block by block."""
 
     def __init__(self, name: str, read: Callable[[pa.Table], KnownTargets]) -> None:
         self._name, self._read = name, read

@@ -28,11 +28,6 @@ class Rows:
     """Rows to predict, which can be sent in blocks.
 
     One of `table`, `columns` and `matrix` is not None.
-
-    Args:
-        table: An Arrow table, which is sent as it is.
-        columns: Columns by name.
-        matrix: Rows of values in the order of the model's features.
     """
 
     table: "pa.Table | None"

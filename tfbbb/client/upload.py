@@ -18,13 +18,7 @@ _BLOCK_BYTES = 2**18
 
 
 class Upload:
-    """Yields the blocks of a file, and reports the progress.
-
-    Args:
-        file: The file.
-        name: Name of the dataset.
-        progress: Called after each block, or None.
-    """
+    """Yields the blocks of a file, and reports the progress."""
 
     def __init__(self, file: IO[bytes], name: str, progress: Progress | None) -> None:
         self.name = name

@@ -25,10 +25,6 @@ class Bag:
 
     Scores are rounded to half precision, so that a bag of any number of scores has at
     most 63 488 values. Ties are broken at random, so the p-values stay exact.
-
-    Attributes:
-        values: The distinct scores in increasing order, float16 [u].
-        counts: The number of scores of each value, int64 [u].
     """
 
     values: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float16))
@@ -126,13 +122,6 @@ class DriftTest:
 
     The random numbers that break ties are those of a generator at the place of the
     row, so the test is a function of the rows in their order, however they are split.
-
-    Attributes:
-        bags: The scores seen, reference scores included: a bag for each score.
-        martingale: The martingale of each score, [m].
-        log_greatest: Logarithm of the greatest value so far.
-        alarm_row: Number of the row that raised the alarm, from 1; None without alarm.
-        seed: Seed of the random numbers that break ties.
 
     Example:
 

@@ -18,9 +18,6 @@ _MOST_ROWS = 10_000
 class DriftReference:
     """The drift scores of rows that a model was not trained on.
 
-    Attributes:
-        scores: As `drift_scores` returns them, [n, m].
-
     Example:
 
     >>> reference = DriftReference(drift_scores(np.array([-1.0]), np.array([[0.5]])))

@@ -180,11 +180,6 @@ def _given_label(deviations: np.ndarray, noise: np.ndarray, row: int) -> np.ndar
 
     The covariance given a label, C - c c^T / (variance + noise), is A^T (I - b d d^T)^2
     A for the deviations A, the column d of the row, and the b below.
-
-    Args:
-        deviations: [targets, samples, rows].
-        noise: Variance of the noise, [targets, rows].
-        row: The row that is labelled.
     """
     column = deviations[:, :, row]
     variance = np.square(column).sum(axis=1)

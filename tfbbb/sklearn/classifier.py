@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
-from tfbbb.sklearn.output import Columns
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -93,13 +92,14 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         probabilities = self.predict_dist(X).probabilities
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def predict_proba(self, X: ArrayLike) -> Columns:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Returns probabilities in the order of `classes_`, [rows, classes].
 
         Args:
             X: Rows as for `fit`.
         """
-        return self._with_columns(self._probabilities(X), self.classes_.tolist(), X)
+        found = np.asarray(self.predict_dist(X).probabilities, np.float64)
+        return found / found.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Returns logarithms of probabilities, [rows, classes].
@@ -107,9 +107,9 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         Args:
             X: Rows as for `fit`.
         """
-        return np.log(self._probabilities(X))
+        return np.log(self.predict_proba(X))
 
-    def predict_set(self, X: ArrayLike, level: float = 0.9) -> Columns:
+    def predict_set(self, X: ArrayLike, level: float = 0.9) -> np.ndarray:
         """Returns which classes are in the set that holds y with this probability.
 
         Args:
@@ -119,12 +119,7 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         Returns:
             Booleans in the order of `classes_`, [rows, classes].
         """
-        found = self.predict_dist(X).prediction_set(level)
-        return self._with_columns(found, self.classes_.tolist(), X)
-
-    def _probabilities(self, X: ArrayLike) -> np.ndarray:
-        found = np.asarray(self.predict_dist(X).probabilities, np.float64)
-        return found / found.sum(axis=1, keepdims=True)
+        return self.predict_dist(X).prediction_set(level)
 
     def _target_column(
         self,

@@ -30,7 +30,6 @@ from tfbbb.sklearn.given_rows import (
     to_table,
 )
 from tfbbb.sklearn.job_fields import PARAMETERS, job_spec
-from tfbbb.sklearn.output import Columns, check_container, in_container
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.table_error import TableError
 
@@ -330,27 +329,6 @@ class BayesianEstimator(BaseEstimator):
         check_is_fitted(self)
         return self._fitted.trained.model
 
-    def set_output(
-        self, *, transform: str | None = None, predict: str | None = None
-    ) -> Self:
-        """Sets the container of answers with several columns.
-
-        These are the answers of `predict_quantiles`, `predict_interval` and
-        `predict_proba`. Scores of scikit-learn need arrays.
-
-        Args:
-            transform: For pipelines; an estimator does not transform.
-            predict: `"default"` for arrays, `"pandas"` or `"polars"`; None leaves the
-                container as it is.
-
-        Raises:
-            ValueError: There is no such container.
-        """
-        del transform
-        if predict is not None:
-            self._container = check_container(predict)
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
@@ -368,13 +346,7 @@ class BayesianEstimator(BaseEstimator):
         known: bool = False,
         levels: Sequence[object] | None = None,
     ) -> pa.Array:
-        """Returns targets as the column that training reads.
-
-        Args:
-            values: Targets, [rows].
-            known: Whether classes must be known.
-            levels: The labels of ordered categories, in order; None for others.
-        """
+        """Returns targets as the column that training reads."""
 
     @abstractmethod
     def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -387,12 +359,6 @@ class BayesianEstimator(BaseEstimator):
     @abstractmethod
     def _named(self, schema: "Schema") -> "Schema":
         """Returns a schema whose classes have the names of the labels."""
-
-    def _with_columns(
-        self, values: np.ndarray, names: Sequence[object], X: ArrayLike
-    ) -> Columns:
-        """Returns [rows, columns] in the container of `set_output`."""
-        return in_container(getattr(self, "_container", "default"), values, names, X)
 
 
 def _weighty(
@@ -409,11 +375,7 @@ def _weighty(
 def _with_values(
     table: pa.Table, features: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Returns the features that have a value, and remarks on those that have none.
-
-    Raises:
-        TableError: No feature has a value.
-    """
+    """Returns the features that have a value, and remarks on those that have none."""
     empty = [name for name in columns_without_values(table) if name in features]
     kept = [name for name in features if name not in empty]
     if not empty:

@@ -19,9 +19,6 @@ class Fitted:
 
     A copy loads the model when it is first asked for, so that unpickling imports no
     TensorFlow.
-
-    Args:
-        trained: The trained table.
     """
 
     def __init__(self, trained: "TrainedTable"):

@@ -34,18 +34,6 @@ def to_table(
 
     Columns have the names of a frame's columns, and `x0`, `x1` and so on those of an
     array. Once fitted, they have the names of the fit, by their places.
-
-    Args:
-        estimator: The estimator; gets `n_features_in_` and `feature_names_in_`, or is
-            compared with them.
-        X: A frame of pandas, polars or Arrow, or an array [rows, features].
-        reset: Whether this is a fit.
-        fewest: Least number of rows.
-
-    Raises:
-        ValueError: `X` is not a table of numbers and texts, is sparse or complex, has
-            too few rows, names a column twice or not at all, or has other features than
-            in the fit.
     """
     if is_frame(X):
         _check_names(getattr(X, "column_names", None) or X.columns)
@@ -94,12 +82,7 @@ def _has_no_value(table: pa.Table, name: str) -> bool:
 
 
 def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:
-    """Writes numbers as texts in columns that had numbers beside texts in the fit.
-
-    Args:
-        table: Rows of a program, of which some have numbers alone in such a column.
-        columns: The features of the fit.
-    """
+    """Writes numbers as texts in columns that had numbers beside texts in the fit."""
     for column in columns:
         plain = column.kind == "categorical" and not (
             isinstance(column.notation, TextNotation) and column.notation.numbers
@@ -114,12 +97,7 @@ def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:
 
 
 def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
-    """Returns `y` as an array [rows]; durations as seconds.
-
-    Raises:
-        ValueError: There is no `y`, several targets per row, another number of rows, a
-            target is missing, or the targets are dates or of a type that no model has.
-    """
+    """Returns `y` as an array [rows]; durations as seconds."""
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but "
@@ -153,12 +131,7 @@ def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
 
 
 def levels_in_order(y: ArrayLike) -> list[object] | None:
-    """Returns the categories of an ordered target, in their order; None for others.
-
-    Args:
-        y: Such as a series of pandas whose categories are ordered, or of an enum of
-            polars.
-    """
+    """Returns the categories of an ordered target, in their order; None for others."""
     if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc"):
         y = y.iloc[:, 0]
     dtype: Any = getattr(y, "dtype", None)
@@ -168,11 +141,7 @@ def levels_in_order(y: ArrayLike) -> list[object] | None:
 
 
 def _plain_targets(values: np.ndarray) -> np.ndarray:
-    """Returns targets that are objects, durations or dates as numbers, or texts.
-
-    Raises:
-        ValueError: They are dates, or of a type that no model has.
-    """
+    """Returns targets that are objects, durations or dates as numbers, or texts."""
     try:
         column = pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -237,12 +206,7 @@ def _column(name: str, values: np.ndarray) -> pa.Array:
 
 
 def _check_names(names: Sequence[object]) -> None:
-    """Checks the names of a frame, which may be numbers or tuples.
-
-    Raises:
-        TableError: Some names are texts and others not, or a name is empty or there
-            twice.
-    """
+    """Checks the names of a frame, which may be numbers or tuples."""
     are_texts = {isinstance(name, str) for name in names}
     if len(are_texts) > 1:
         other = next(name for name in names if not isinstance(name, str))

@@ -47,16 +47,7 @@ _MOST_SEED = 2**31 - 1
 
 
 def job_spec(estimator: BaseEstimator, **fields: object) -> JobSpec:
-    """Builds the spec of a job.
-
-    Args:
-        estimator: An estimator, whose parameters are fields of a job; None leaves a
-            field as it is by default.
-        **fields: Further fields of the job.
-
-    Raises:
-        ValueError: A parameter has an invalid value.
-    """
+    """Builds the spec of a job."""
     fields |= _given(estimator, JobSpec)
     parts = {name: _given(estimator, part) for name, part in _PARTS.items()}
     if estimator.random_state is not None:

@@ -10,7 +10,6 @@ from sklearn.base import RegressorMixin
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
-from tfbbb.sklearn.output import Columns
 from tfbbb.tables.table_error import TableError
 
 if TYPE_CHECKING:
@@ -82,29 +81,23 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)
-    ) -> Columns:
+    ) -> np.ndarray:
         """Returns quantiles of each row, [rows, Q], or [rows] for one number.
 
         Args:
             X: Rows as for `fit`.
             quantiles: A probability strictly between 0 and 1, or Q of them.
         """
-        found = self.predict_dist(X).quantile(quantiles)[..., 0]
-        if np.ndim(quantiles) == 0:
-            return found
-        names = [f"{level:g}" for level in np.asarray(quantiles)]
-        return self._with_columns(found, names, X)
+        return self.predict_dist(X).quantile(quantiles)[..., 0]
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Columns:
+    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> np.ndarray:
         """Returns the interval that holds y with this probability, [rows, 2].
 
         Args:
             X: Rows as for `fit`.
             level: A probability strictly between 0 and 1.
         """
-        lower, upper = self.predict_dist(X).interval(level)
-        bounds = np.concatenate([lower, upper], axis=1)
-        return self._with_columns(bounds, ["lower", "upper"], X)
+        return np.concatenate(self.predict_dist(X).interval(level), axis=1)
 
     def _target_column(
         self,

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rows:
-    """The inputs of a model, as columns by name.
-
-    Attributes:
-        columns: Arrays [n] by name.
-        matrix: Whether the model reads one matrix [n, d].
-    """
+    """The inputs of a model, as columns by name."""
 
     columns: Mapping[str, np.ndarray]
     matrix: bool

@@ -101,14 +101,7 @@ def importance_weighted_bound(
 
 
 class _LogRatio:
-    """`log p(y | w) + log p(w) - log q(w)` as a function of the noise behind w ~ q.
-
-    Args:
-        model: The model: see `check_density`.
-
-    Attributes:
-        size: Number of standard normals behind one draw of all weights.
-    """
+    """`log p(y | w) + log p(w) - log q(w)` as a function of the noise behind w ~ q."""
 
     def __init__(self, model: BayesianModel):
         check_density(model)

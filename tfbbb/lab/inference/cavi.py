@@ -93,12 +93,7 @@ class CAVI(LinearMethod):
 def coordinate_ascent(
     q: ConjugateRegression, *, max_iterations: int = 1000, tolerance: float = 1e-8
 ) -> tuple[list[float], bool]:
-    """Updates the factors of q in turn until they do not change.
-
-    Returns:
-        The bound after each iteration, and whether the last change was within the
-        tolerance.
-    """
+    """Updates the factors of q in turn; returns the bounds, and whether q converged."""
     bounds: list[float] = []
 
     def sweep(_: float) -> float:

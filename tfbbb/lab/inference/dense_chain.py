@@ -15,18 +15,6 @@ class DenseChain:
 
     Layers without a posterior may come before the first dense layer; their outputs are
     the *features*.
-
-    Args:
-        model: The model.
-        method: Name of the method that needs such a model, for error messages.
-        hidden_layers: Whether there may be hidden layers, which must have the
-            activation ReLU.
-
-    Attributes:
-        layers: The dense layers, from the input to the output.
-
-    Raises:
-        ValueError: The model has another architecture, or several members.
     """
 
     def __init__(

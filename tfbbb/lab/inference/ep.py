@@ -1,30 +1,27 @@
 """Expectation propagation with a normal q."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 
-from tfbbb.base.numbers import choice, fraction, positive_integer, positive_number
+from tfbbb.base.numbers import fraction, positive_integer, positive_number
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Bernoulli, Normal
 from tfbbb.lab.inference.linear_model import LinearMethod, LinearModel
-from tfbbb.lab.inference.site_approximations import (
-    FactorisedApproximation,
-    FullApproximation,
-    SiteApproximation,
-)
-from tfbbb.lab.inference.sites import (
-    LogisticSites,
-    NormalSites,
-    Sites,
-)
+from tfbbb.lab.inference.natural_normal import NaturalNormal
+from tfbbb.lab.inference.sites import LogisticSites, Moments, NormalSites, Sites
 from tfbbb.lab.inference.sweeps import (
     SMALLEST_STEP,
     change_of_normal,
     sweep_until_converged,
 )
 from tfbbb.model.bayesian_model import BayesianModel
+
+_LOG_2PI = math.log(2.0 * math.pi)
+# Variance of a combination u of weights that is 0 whatever they are.
+_SMALL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class EPResult:
 
     Attributes:
         mean: E[w] under q, [d].
-        covariance: Cov[w] under q, [d, d]; for a factorised q Var[w], [d].
+        covariance: Cov[w] under q, [d, d].
         log_evidence: Approximation of log p(y), in nats.
         converged: Whether the last change was within the tolerance.
         changes: The largest change of q in each iteration, in standard deviations.
@@ -53,7 +50,6 @@ def expectation_propagation(
     sites: Sites,
     prior: tuple[ArrayLike, ArrayLike],
     *,
-    covariance: Literal["full", "factorised"] = "full",
     damping: float = 0.0,
     sites_at_once: int | None = None,
     max_iterations: int = 200,
@@ -84,8 +80,6 @@ def expectation_propagation(
         sites: The sites, such as those of `tfbbb.lab.inference.sites`.
         prior: Mean [d] and covariance [d, d] of the normal prior; variances [d] for
             independent weights.
-        covariance: `"full"`, or `"factorised"` for independent weights under q, where q
-            matches means and variances of the tilted.
         damping: Share of the old natural parameters in the new ones, from 0 to below 1.
         sites_at_once: Number of sites that are refined with the same q, a positive
             integer; None for all. With 1 they are refined one after the other, which
@@ -100,7 +94,7 @@ def expectation_propagation(
     fraction("damping", damping)
     positive_number("tolerance", tolerance)
     positive_integer("max_iterations", max_iterations)
-    q = _approximation(sites, prior, covariance)
+    q = _start(sites, prior)
     count = len(sites.projections)
     block = positive_integer("sites_at_once", sites_at_once or count)
     blocks = [np.arange(i, min(i + block, count)) for i in range(0, count, block)]
@@ -126,9 +120,81 @@ def expectation_propagation(
     )
 
 
-def _approximation(
-    sites: Sites, prior: tuple[ArrayLike, ArrayLike], covariance: str
-) -> SiteApproximation:
+class _Cavity(NamedTuple):
+    """Distributions of q without the factor of each of k sites.
+
+    Attributes:
+        sites: Indices of the sites whose cavity is a normal, [k].
+        mean: Means of u, [k, r].
+        cov: Covariances of u, [k, r, r].
+    """
+
+    sites: np.ndarray
+    mean: np.ndarray
+    cov: np.ndarray
+
+
+class _Approximation:
+    """q(w) = p(w) prod_i s_i exp(linear_i^T u - u^T precision_i u / 2)."""
+
+    def __init__(self, mean: np.ndarray, covariance: np.ndarray, sites: Sites):
+        self._prior = NaturalNormal.from_moments(mean, covariance)
+        self._prior_normalizer = _normalizer(mean, covariance)
+        self._projections = sites.projections
+        count, rank, _ = sites.projections.shape
+        self.linear = np.zeros((count, rank))
+        self.precision = np.zeros((count, rank, rank))
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Computes q from its factors; if it is improper, keeps q and returns False."""
+        rows = self._projections
+        factors = NaturalNormal(
+            np.einsum("nri,nr->i", rows, self.linear),
+            np.einsum("nri,nrj->ij", rows, self.precision @ rows, optimize=True),
+        )
+        q = self._prior + factors
+        if not q.proper:
+            return False
+        self.mean, self.covariance = q.moments()
+        return True
+
+    def _marginals(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._projections[index]
+        cov = rows @ self.covariance @ np.swapaxes(rows, 1, 2)
+        return rows @ self.mean, cov + _least(rows)
+
+    def cavity(self, index: np.ndarray) -> _Cavity:
+        """Returns the cavities of those sites that have one."""
+        mean, cov = self._marginals(index)
+        inverse = np.linalg.inv(cov)
+        precision = inverse - self.precision[index]
+        proper = np.linalg.eigvalsh(precision)[:, 0] > 1e-10 * np.abs(
+            np.linalg.eigvalsh(inverse)[:, -1]
+        )
+        index, mean, inverse = index[proper], mean[proper], inverse[proper]
+        cavity_cov = np.linalg.inv(precision[proper])
+        linear = _times(inverse, mean) - self.linear[index]
+        return _Cavity(index, _times(cavity_cov, linear), cavity_cov)
+
+    def matched(
+        self, cavity: _Cavity, tilted: Moments
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the factors with which q has the moments of the tilted."""
+        _, mean, cov = tilted
+        inverse, cavity_inverse = np.linalg.inv(cov), np.linalg.inv(cavity.cov)
+        linear = _times(inverse, mean) - _times(cavity_inverse, cavity.mean)
+        return linear, inverse - cavity_inverse
+
+    def log_evidence(self, cavity: _Cavity, log_z: np.ndarray) -> float:
+        """Returns log of the integral of prior times approximate sites."""
+        mean, cov = self._marginals(cavity.sites)
+        scales = log_z + _normalizer(cavity.mean, cavity.cov) - _normalizer(mean, cov)
+        own = _normalizer(self.mean, self.covariance)
+        return float(own - self._prior_normalizer + scales.sum())
+
+
+def _start(sites: Sites, prior: tuple[ArrayLike, ArrayLike]) -> _Approximation:
     mean, spread = (np.asarray(value, np.float64) for value in prior)
     size = sites.projections.shape[2]
     if mean.shape != (size,) or spread.shape not in ((size,), (size, size)):
@@ -137,21 +203,11 @@ def _approximation(
             f"({size}, {size}) or variances of shape ({size},). "
             f"Received: shapes {mean.shape} and {spread.shape}"
         )
-    if choice("covariance", covariance, ("full", "factorised")) == "full":
-        full = spread if spread.ndim == 2 else np.diag(spread)
-        return FullApproximation(mean, full, sites)
-    if spread.ndim == 2:
-        if np.any(spread != np.diag(np.diag(spread))):
-            raise ValueError(
-                "A factorised q needs a prior of independent weights; pass variances, "
-                "or use covariance='full'. "
-                f"Received: prior covariance {spread.tolist()}"
-            )
-        spread = np.diag(spread)
-    return FactorisedApproximation(mean, spread, sites)
+    full = spread if spread.ndim == 2 else np.diag(spread)
+    return _Approximation(mean, full, sites)
 
 
-def _refine(q: SiteApproximation, sites: Sites, index: np.ndarray, step: float) -> None:
+def _refine(q: _Approximation, sites: Sites, index: np.ndarray, step: float) -> None:
     """Moves the factors of some sites, as far as q stays proper."""
     cavity = q.cavity(index)
     index = cavity.sites
@@ -170,13 +226,32 @@ def _refine(q: SiteApproximation, sites: Sites, index: np.ndarray, step: float) 
         step *= 0.5
 
 
+def _least(rows: np.ndarray) -> np.ndarray:
+    """Returns a small covariance for rows of zeros, 0 for others.
+
+    With a row of zeros u is 0 whatever w is; any small variance will do for it.
+    """
+    zero = np.all(rows == 0.0, axis=(1, 2))
+    return _SMALL * zero[:, None, None] * np.eye(rows.shape[1])
+
+
+def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    return (matrices @ vectors[..., None])[..., 0]
+
+
+def _normalizer(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """Returns log of the integral of exp(linear^T u - u^T precision u / 2)."""
+    squares = (mean * np.linalg.solve(cov, mean[..., None])[..., 0]).sum(-1)
+    return 0.5 * (squares + np.linalg.slogdet(cov)[1] + mean.shape[-1] * _LOG_2PI)
+
+
 class ExpectationPropagation(LinearMethod):
     """Expectation propagation for linear and logistic regression (Minka 2001).
 
     A model of one dense layer, whose likelihood is `Bernoulli` or `Normal`, gets the
     normal posterior of `tfbbb.lab.inference.expectation_propagation` and its
     approximation of the log evidence. For `Normal`, with the noise that the
-    likelihood has, both are exact with `covariance="full"`.
+    likelihood has, both are exact.
 
     Example:
 
@@ -191,7 +266,6 @@ class ExpectationPropagation(LinearMethod):
     True
 
     Args:
-        covariance: `"full"` or `"factorised"`.
         damping: As for `expectation_propagation`.
         sites_at_once: As for `expectation_propagation`.
         max_iterations: As for `expectation_propagation`.
@@ -203,13 +277,11 @@ class ExpectationPropagation(LinearMethod):
 
     def __init__(
         self,
-        covariance: Literal["full", "factorised"] = "full",
         damping: float = 0.0,
         sites_at_once: int | None = None,
         max_iterations: int = 200,
         tolerance: float = 1e-8,
     ):
-        self.covariance = covariance
         self.damping = damping
         self.sites_at_once = sites_at_once
         self.max_iterations = max_iterations

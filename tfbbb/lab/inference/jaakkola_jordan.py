@@ -1,7 +1,6 @@
 """Logistic regression with a local variational bound."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy import special
@@ -20,7 +19,7 @@ class LocalBoundResult:
 
     Attributes:
         mean: E[w] under q, [d].
-        covariance: Cov[w] under q, [d, d]; for a factorised q Var[w], [d].
+        covariance: Cov[w] under q, [d, d].
         xi: Where the bound of each row is tight, [n].
         bounds: Lower bound of the log evidence after each iteration, in nats.
         converged: Whether the last change was within the tolerance.
@@ -61,7 +60,6 @@ def local_bound(
     y: ArrayLike,
     prior: tuple[ArrayLike, ArrayLike],
     *,
-    covariance: Literal["full", "factorised"] = "full",
     max_iterations: int = 1000,
     tolerance: float = 1e-8,
 ) -> LocalBoundResult:
@@ -74,8 +72,7 @@ def local_bound(
         m = S (S_0^-1 m_0 + sum_i (y_i - 1/2) x_i)
 
     and the bound of the evidence is largest at `xi_i^2 = x_i^T (S + m m^T) x_i`. Both
-    steps in turn never lower it (expectation maximisation). A factorised q has the
-    mean m and the variances `1 / diag(S^-1)`, and its own lower bound.
+    steps in turn never lower it (expectation maximisation).
 
     Example:
 
@@ -91,7 +88,6 @@ def local_bound(
         y: Classes 0 and 1, [n].
         prior: Mean [d] and covariance [d, d] of the prior; variances [d] for
             independent weights.
-        covariance: `"full"` or `"factorised"`.
         max_iterations: Most iterations.
         tolerance: Growth of the bound in nats that counts as converged.
 
@@ -120,19 +116,14 @@ def local_bound(
     def sweep(_: float) -> float:
         nonlocal xi, mean, cov
         if bounds:
-            spread = x**2 @ cov if cov.ndim == 1 else ((x @ cov) * x).sum(1)
-            xi = np.sqrt(spread + (x @ mean) ** 2)
+            xi = np.sqrt(((x @ cov) * x).sum(1) + (x @ mean) ** 2)
         weights = curvature(xi)
         precision = prior_precision + 2.0 * x.T @ (weights[:, None] * x)
         mean = np.linalg.solve(precision, linear)
         bound = (special.log_expit(xi) - 0.5 * xi + weights * xi**2).sum()
         bound += 0.5 * (mean @ linear - prior_terms)
-        if covariance == "full":
-            cov = np.linalg.inv(precision)
-            bound -= 0.5 * np.linalg.slogdet(precision)[1]
-        else:
-            cov = 1.0 / np.diag(precision)
-            bound += 0.5 * np.log(cov).sum()
+        cov = np.linalg.inv(precision)
+        bound -= 0.5 * np.linalg.slogdet(precision)[1]
         bounds.append(float(bound))
         return bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
 
@@ -162,7 +153,6 @@ class JaakkolaJordan(LinearMethod):
     True
 
     Args:
-        covariance: `"full"`, or `"factorised"` for independent weights under q.
         max_iterations: Most iterations.
         tolerance: Growth of the bound in nats that counts as converged.
     """
@@ -170,13 +160,7 @@ class JaakkolaJordan(LinearMethod):
     _name = "JaakkolaJordan"
     _likelihoods = (Bernoulli,)
 
-    def __init__(
-        self,
-        covariance: Literal["full", "factorised"] = "full",
-        max_iterations: int = 1000,
-        tolerance: float = 1e-8,
-    ):
-        self.covariance = covariance
+    def __init__(self, max_iterations: int = 1000, tolerance: float = 1e-8):
         self.max_iterations = positive_integer("max_iterations", max_iterations)
         self.tolerance = positive_number("tolerance", tolerance)
 

@@ -30,13 +30,7 @@ from tfbbb.model.training_rows import TrainingRows
 
 
 class PriorOfColumns(NamedTuple):
-    """The prior `N(0, variance / lambda)` of the weights of some columns.
-
-    Attributes:
-        place: The columns.
-        variance: Variance of each weight for lambda = 1.
-        gamma: Shape and rate of the gamma prior of lambda; None for lambda = 1.
-    """
+    """The prior `N(0, variance / lambda)` of the weights of some columns."""
 
     place: slice
     variance: float
@@ -141,13 +135,7 @@ class LinearModel:
     def model_with(
         self, mean: np.ndarray, covariance: np.ndarray, inference: InferenceResult
     ) -> BayesianModel:
-        """Returns a model with the posterior N(mean, covariance).
-
-        Args:
-            mean: E[w], [d].
-            covariance: Cov[w], [d, d], or Var[w], [d], as `covariance` says.
-            inference: What the model says of its inference.
-        """
+        """Returns a model with the posterior N(mean, covariance)."""
         layer = self._layer
         if self.factorised:
             set_normals(layer, mean[:, None], covariance[:, None])
@@ -164,7 +152,7 @@ class LinearModel:
 class LinearMethod(InferenceMethod):
     """Finds the posterior of a linear model. A subclass implements `_posterior`."""
 
-    covariance: str
+    covariance: str = "full"
     # The name for error messages, and what the method takes.
     _name: ClassVar[str]
     _likelihoods: ClassVar[tuple[type[Likelihood], ...]]

@@ -21,10 +21,6 @@ class NaturalNormal:
     >>> factor = NaturalNormal(np.array([3.0]), np.array([2.0]))
     >>> (prior + factor).moments()
     (array([1.]), array([0.33]))
-
-    Attributes:
-        linear: Precision times mean, [d].
-        precision: Precisions of independent weights, [d], or a matrix, [d, d].
     """
 
     linear: np.ndarray

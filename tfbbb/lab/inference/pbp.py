@@ -351,13 +351,7 @@ def filter_rows(
 def refine_prior(
     precision: tuple[tf.Tensor, tf.Tensor], weights: tf.Tensor, factors: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
-    """Refines the approximation of each weight's prior once, one after the other.
-
-    Args:
-        precision: q of the precision of all weights: shape and rate.
-        weights: E and Var of each weight, [weights, 2].
-        factors: The factors of the prior, [weights, 4].
-    """
+    """Refines the approximation of each weight's prior once, one after the other."""
 
     def refine(before: Tensors, given: Tensors) -> Tensors:
         precision = Gamma(*before[0])

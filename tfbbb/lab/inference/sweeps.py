@@ -21,9 +21,6 @@ def sweep_until_converged(
 
     The step, a share of the way to the new factors, becomes smaller where the changes
     do not.
-
-    Returns:
-        The change of each sweep, and whether the last one is within the tolerance.
     """
     changes: list[float] = []
     for _ in range(max_iterations):
@@ -38,12 +35,7 @@ def sweep_until_converged(
 def change_of_normal(
     before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]
 ) -> float:
-    """Returns the largest change of means, in deviations, and of log variances.
-
-    Args:
-        before: Mean [d], and covariance [d, d] or variances [d].
-        after: The same after a sweep.
-    """
+    """Returns the largest change of means, in deviations, and of log variances."""
     old, new = (cov if cov.ndim == 1 else np.diag(cov) for _, cov in (before, after))
     moved = np.abs(after[0] - before[0]) / np.sqrt(new)
     return float(max(moved.max(), np.abs(np.log(new / old)).max()))

@@ -49,9 +49,6 @@ class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # 
 
     A distribution turns a Keras variable into a constant when it is constructed; of an
     object with reference semantics, which this is, it keeps the object.
-
-    Args:
-        variable: The Keras variable. Its attributes are attributes of the reference.
     """
 
     is_tensor_like = True

@@ -63,59 +63,6 @@ def test_bald_of_classes_is_the_disagreement_of_the_draws(classes):
     np.testing.assert_allclose(acquisition.bald(classes), expected, rtol=1e-3)
 
 
-def information(covariance, noise):
-    joint = covariance + np.diag(noise)
-    return 0.5 * (np.linalg.slogdet(joint)[1] - np.log(noise).sum())
-
-
-def test_batch_is_the_greedy_one_of_the_joint_information(numbers):
-    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    model, _ = linear_model(likelihood)
-    rows = np.random.default_rng(1).normal(size=(12, 2)).astype("float32")
-    prediction = model.predictive(rows)
-    functions = prediction.joint_sample(64, seed=5)[..., 0].astype(np.float64)
-    covariance = np.cov(functions, rowvar=False)
-    noise = np.full(12, NOISE**2)
-    expected: list[int] = []
-    for _ in range(5):
-        candidates = [row for row in range(12) if row not in expected]
-        gains = [
-            information(covariance[np.ix_(batch, batch)], noise[batch])
-            for batch in ([*expected, row] for row in candidates)
-        ]
-        expected.append(candidates[int(np.argmax(gains))])
-    found = acquisition.select_batch(prediction, 5, num_samples=64, seed=5)
-    assert found.tolist() == expected
-
-
-def test_batch_takes_no_second_copy_of_a_row():
-    likelihood = tfbbb.likelihoods.Normal(scale=0.01, standardize=False)
-    model, _ = linear_model(likelihood)
-    rows = np.array([[5.0, 0.0]] * 4 + [[0.0, 1.0]], np.float32)
-    prediction = model.predictive(rows)
-    batch = acquisition.select_batch(prediction, 2)
-    assert 4 in batch
-    assert 4 not in np.argsort(acquisition.bald(prediction))[-2:]
-
-
-def test_a_batch_of_classes_begins_with_the_most_informative_row():
-    model, layer = linear_model("bernoulli")
-    layer.kernel.variables["mean"].assign([[3.0], [0.0]])
-    layer.kernel.variables["log_scale"].assign([[0.0], [0.0]])
-    # Almost all draws are certain of the first row; a few are certain of the contrary.
-    rows = np.array([[40.0, 0.0], [0.5, 0.0], [0.01, 0.0]], np.float32)
-    prediction = model.predictive(rows, num_samples=2000, method="weight")
-    assert prediction.epistemic[0].sum() > prediction.aleatoric[0].sum()
-    assert np.argmax(acquisition.bald(prediction)) == 1
-    assert acquisition.select_batch(prediction, 3, num_samples=2000).tolist()[0] == 1
-
-
-def test_a_batch_larger_than_the_rows_is_refused(classes):
-    with pytest.raises(ValueError, match="fewer rows"):
-        acquisition.select_batch(classes, 5)
-    assert len(acquisition.select_batch(classes, 4)) == 4
-
-
 MEANS = np.array([0.0, 0.5, 1.0])
 SCALES = np.array([1.0, 0.2, 0.6])
 CHOICES = 800

@@ -55,14 +55,6 @@ def create(
             help="Days until the key expires; never by default.", callback=_check_days
         ),
     ] = None,
-    key_stdin: Annotated[
-        bool,
-        typer.Option(
-            "--key-stdin",
-            help="Read the key, `prefix.secret` with 32 random characters, from "
-            "standard input instead of generating it.",
-        ),
-    ] = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -74,9 +66,7 @@ def create(
         from service.api.keys.credential import Credential
         from service.api.keys.repository import add_key
 
-        credential = (
-            Credential.preset(_read_key()) if key_stdin else Credential.generate()
-        )
+        credential = Credential.generate()
         with database.writing() as session:
             now = database.now(session)
             add_key(
@@ -87,7 +77,7 @@ def create(
                 scope,
                 expires_at=None if days is None else now + 86400 * days,
             )
-    typer.echo(f"made {credential.prefix}" if key_stdin else credential.text)
+    typer.echo(credential.text)
 
 
 @keys.command("list")
@@ -160,28 +150,11 @@ def _database(
 ) -> "Iterator[Database]":
     """Opens the service's database and turns its errors into one sentence."""
     with errors_in_one_sentence():
-        from service.api.keys.credential import CredentialError
         from service.shared.database import Actor, acting
 
         settings = service_settings(data_dir=data_dir, database_url=database_url)
-        try:
-            with (
-                service_database(settings) as database,
-                acting(Actor("tfbbb keys")),
-            ):
-                yield database
-        except CredentialError as error:
-            raise CommandError(str(error)) from None
-
-
-def _read_key() -> str:
-    """Reads a key so that no process list and no shell history shows it."""
-    import getpass
-    import sys
-
-    if sys.stdin.isatty():
-        return getpass.getpass("Key, `prefix.secret`: ").strip()
-    return sys.stdin.readline().strip()
+        with service_database(settings) as database, acting(Actor("tfbbb keys")):
+            yield database
 
 
 def _state(key: "Row", now: float) -> str:

@@ -59,12 +59,22 @@ def test_an_option_overrides_the_same_field_of_a_file(tmp_path):
     path = tmp_path / "spec.json"
     of_file = {
         "columns": {"a": "text", "b": "date"},
-        "training": {"learning_rate": {"initial": 0.5, "decay": "constant"}},
+        "training": {
+            "learning_rate": {"initial": 0.5, "decay": "constant"},
+            "validation": {"group": "a", "fraction": 0.3},
+        },
     }
     path.write_text(json.dumps(of_file))
-    given = fields(path, column=["b=ignore"], learning_rate=0.1)
+    options = {"learning_rate": 0.1, "validation_fraction": 0.2}
+    given = fields(path, column=["b=ignore"], **options)
     assert given["columns"] == {"a": "text", "b": "ignore"}
-    assert given["training"] == {"learning_rate": {"initial": 0.1, "decay": "constant"}}
+    assert given["training"] == {
+        "learning_rate": {"initial": 0.1, "decay": "constant"},
+        "validation": {"group": "a", "fraction": 0.2},
+    }
+    path.write_text(json.dumps({"training": {"steps": 50}}))
+    with pytest.raises(CommandError, match="epochs"):
+        fields(path, epochs=3)
 
 
 def test_options_of_the_validation_are_fields():
@@ -74,52 +84,6 @@ def test_options_of_the_validation_are_fields():
         "group": "ward"
     }
     assert "training" not in fields()
-
-
-@pytest.mark.parametrize(
-    ("of_file", "options", "expected"),
-    [
-        ({"group": "g"}, {"fraction": 0.3}, {"group": "g", "fraction": 0.3}),
-        ({"fraction": 0.3}, {"time": "t"}, {"time": "t", "fraction": 0.3}),
-        (
-            {"group": "g", "fraction": 0.3},
-            {"time": "t"},
-            {"time": "t", "fraction": 0.3},
-        ),
-        ({"column": "c"}, {"fraction": 0.3}, {"fraction": 0.3}),
-        ({"group": "g", "fraction": 0.3}, {"column": "c"}, {"column": "c"}),
-    ],
-)
-def test_options_override_the_validation_of_a_file(
-    tmp_path, of_file, options, expected
-):
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps({"training": {"validation": of_file, "epochs": 3}}))
-    named = {f"validation_{name}": value for name, value in options.items()}
-    training = fields(path, **named)["training"]
-    assert training == {"validation": expected, "epochs": 3}
-
-
-@pytest.mark.parametrize(
-    ("part", "of_file", "options", "expected"),
-    [
-        ("training", {"steps": 50}, {"epochs": 3}, {"epochs": 3}),
-        (
-            "model",
-            {"layers": [{"type": "dense", "units": 4}]},
-            {"hidden": "5,5"},
-            {"hidden_units": [5, 5]},
-        ),
-    ],
-)
-def test_an_option_replaces_what_contradicts_it_in_a_file(
-    tmp_path, part, of_file, options, expected
-):
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps({part: of_file, "columns": {"steps": "number"}}))
-    given = fields(path, **options)
-    assert given[part] == expected
-    assert given["columns"] == {"steps": "number"}
 
 
 def test_a_column_that_decides_is_a_feature_only_by_name():

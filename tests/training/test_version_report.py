@@ -14,7 +14,7 @@ from tfbbb.cli.explain import explain_rows
 from tfbbb.cli.model_table import ModelTable
 from tfbbb.export import load
 from tfbbb.export.manifest import REPORT_FILE, Manifest
-from tfbbb.judging.explain import effect
+from tfbbb.judging.explain.effects import effect
 from tfbbb.training.time_limit import TimeLimit
 
 ROWS = 200

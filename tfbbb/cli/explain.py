@@ -9,16 +9,17 @@ import typer
 from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.cli.printing import print_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
-    from rich.table import Table as RichTable
 
     from tfbbb.cli.model_table import ModelTable
     from tfbbb.export import ExportedModel
     from tfbbb.judging.evaluation.baselines import Baselines
-    from tfbbb.judging.explain import Explanation
-    from tfbbb.judging.explain.unusual_rows import UnusualRow
+    from tfbbb.judging.explain import Effect, Explanation
 
 _MOST_COLUMNS_SHOWN = 20
 
@@ -110,16 +111,31 @@ def explain_rows(
 
 
 def _echo(found: "Explanation", num_rows: int) -> None:
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, soft_wrap=True)
     if len(found.rows) < num_rows:
-        console.print(f"{len(found.rows)} of {num_rows} rows, drawn at random")
+        typer.echo(f"{len(found.rows)} of {num_rows} rows, drawn at random")
     if found.importance is None:
         typer.echo("The table has no targets, so no importance can be measured.")
     else:
-        console.print(importance_table(found))
-    console.print(effects_table(found))
+        error = "accuracy lost" if found.classes else "RMSE added"
+        typer.echo("importance:")
+        print_rows(
+            ["column", "nats lost per row", error],
+            [
+                [
+                    column.name,
+                    f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
+                    f"{shown_number(column.error, 3)} ± "
+                    f"{shown_number(column.error_standard_error, 2)}",
+                ]
+                for column in found.importance[:_MOST_COLUMNS_SHOWN]
+            ],
+        )
+    what = "probability" if found.classes else "mean prediction"
+    typer.echo("effects:")
+    print_rows(
+        ["column", f"least {what}", f"greatest {what}"],
+        [[effect.name, *_ends(effect, found.classes)] for effect in found.effects],
+    )
     share = 100 * float(found.split.epistemic_share.mean())
     typer.echo(
         f"More data would remove {share:.0f} % of the {found.split.measure} of a row, "
@@ -127,75 +143,39 @@ def _echo(found: "Explanation", num_rows: int) -> None:
     )
     if outside := describe_outside(found):
         typer.echo(outside)
-    console.print(unusual_table(found))
-
-
-def importance_table(found: "Explanation") -> "RichTable":
-    """Returns the importance of the columns as a table of Rich."""
-    from rich.table import Table as RichTable
-
-    error = "accuracy lost" if found.classes else "RMSE added"
-    table = RichTable("column", "nats lost per row", error, title="importance")
-    for column in (found.importance or [])[:_MOST_COLUMNS_SHOWN]:
-        table.add_row(
-            column.name,
-            f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
-            f"{shown_number(column.error, 3)} ± "
-            f"{shown_number(column.error_standard_error, 2)}",
-        )
-    return table
-
-
-def effects_table(found: "Explanation") -> "RichTable":
-    """Returns the least and the greatest mean prediction of each column."""
-    from rich.table import Table as RichTable
-
-    what = "probability" if found.classes else "mean prediction"
-    table = RichTable("column", f"least {what}", f"greatest {what}", title="effects")
-    for effect in found.effects:
-        means, suffix, place = effect.mean, "", None
-        if effect.mean.ndim == 2:
-            # Of the class that the column changes most; of two the second.
-            spread = (effect.mean.max(axis=0) - effect.mean.min(axis=0)).tolist()
-            place = 1 if len(spread) == 2 else spread.index(max(spread))
-            means = effect.mean[:, place]
-            suffix = f" of {found.classes[place]}" if found.classes else ""
-        cells = []
-        for at in (int(means.argmin()), int(means.argmax())):
-            band = (effect.lower[at], effect.upper[at])
-            lower, upper = band if place is None else (side[place] for side in band)
-            shown = effect.show(effect.values[at])
-            cells.append(
-                f"{shown_number(means[at], 4)}{suffix} "
-                f"({shown_number(lower, 4)} to {shown_number(upper, 4)}) at {shown}"
-            )
-        table.add_row(effect.name, *cells)
-    return table
-
-
-def unusual_table(found: "Explanation") -> "RichTable":
-    """Returns the rows that are least like training as a table of Rich."""
-    from rich.table import Table as RichTable
-
     by = "variance" if found.split.measure == "variance" else "mutual information"
-    table = RichTable(
-        "row",
-        "familiarity",
-        f"epistemic {by}",
-        "of the median",
-        "farthest column",
-        title=f"rows least like training, by {found.unusual_by}",
+    typer.echo(f"rows least like training, by {found.unusual_by}:")
+    print_rows(
+        ["row", "familiarity", f"epistemic {by}", "of the median", "unlike training"],
+        [
+            [
+                unusual.row + 1,
+                None
+                if unusual.familiarity is None
+                else shown_number(unusual.familiarity, 2),
+                shown_number(unusual.epistemic, 3),
+                f"{shown_number(unusual.ratio, 2)} ×",
+                " ".join(unusual.unlike),
+            ]
+            for unusual in found.unusual
+        ],
     )
-    for unusual in found.unusual:
-        familiarity = unusual.familiarity
-        table.add_row(
-            str(unusual.row + 1),
-            "" if familiarity is None else shown_number(familiarity, 2),
-            shown_number(unusual.epistemic, 3),
-            f"{shown_number(unusual.ratio, 2)} ×",
-            describe_unusual(unusual),
-        )
-    return table
+
+
+def _ends(effect: "Effect", classes: "Sequence[str]") -> list[str]:
+    """Describes the least and the greatest mean prediction of a column."""
+    means, lower, upper, suffix = effect.mean, effect.lower, effect.upper, ""
+    if means.ndim == 2:
+        # Of the class that the column changes most; of two the second.
+        spread = (means.max(axis=0) - means.min(axis=0)).tolist()
+        place = 1 if len(spread) == 2 else spread.index(max(spread))
+        means, lower, upper = (x[:, place] for x in (means, lower, upper))
+        suffix = f" of {classes[place]}" if classes else ""
+    return [
+        f"{shown_number(means[at], 4)}{suffix} ({shown_number(lower[at], 4)} to "
+        f"{shown_number(upper[at], 4)}) at {effect.show(effect.values[at])}"
+        for at in (int(means.argmin()), int(means.argmax()))
+    ]
 
 
 def describe_outside(found: "Explanation") -> str:
@@ -210,19 +190,3 @@ def describe_outside(found: "Explanation") -> str:
     more = len(items) - _MOST_COLUMNS_SHOWN
     others = f" and {more} more columns" if more > 0 else ""
     return f"Values outside what training has seen: {named}{others}."
-
-
-def describe_unusual(unusual: "UnusualRow") -> str:
-    """Returns what is unusual about a row, or else its most unusual value."""
-    if unusual.unlike:
-        return " ".join(unusual.unlike)
-    if not unusual.column:
-        return ""
-    value = unusual.value
-    text = "missing" if value is None else f"{value!r}"
-    if isinstance(value, float):
-        text = shown_number(value, 5)
-    said = f"{unusual.column}: {text}"
-    if unusual.distance is not None:
-        said += f", {unusual.distance:.2g} standard deviations from the mean"
-    return f"{said}; {unusual.remark}" if unusual.remark else said

@@ -21,9 +21,6 @@ from tfbbb.tables.column_names import describe_missing_columns, list_names
 from tfbbb.training.spec import JobSpec, Version
 from tfbbb.training.spec.part import Option, SpecPart
 
-# By the name of a part of a job, the fields of which it has one or the other.
-_ALTERNATIVES = {"training": {"epochs", "steps"}, "model": {"hidden_units", "layers"}}
-
 
 def _parse_units(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -169,8 +166,7 @@ def job_fields(
 ) -> JsonObject:
     """Returns the fields of a `JobSpec` that a file or options set.
 
-    An option overrides the same field of the file, and a field that contradicts it:
-    `--epochs` the `steps` of the file.
+    An option overrides the same field of the file.
     """
     fields = {**_read_json(spec), "target": target}
     validate_fields(fields)
@@ -230,25 +226,9 @@ def _override(fields: JsonObject, given: JsonObject) -> JsonObject:
     for name, value in given.items():
         known = fields.get(name)
         if isinstance(known, dict) and isinstance(value, dict):
-            value = _override(_without_exclusive(name, known, value), value)
+            value = _override(known, value)
         merged[name] = value
     return merged
-
-
-def _without_exclusive(part: str, of_file: JsonObject, given: JsonObject) -> JsonObject:
-    """Returns the fields of a part of a job that go with the given ones.
-
-    In `validation`, a column replaces any other column, and all but `column` go with a
-    fraction.
-    """
-    alternatives = _ALTERNATIVES.get(part, set())
-    left_out = alternatives if alternatives & given.keys() else set()
-    if part == "validation":
-        kept = set() if "column" in given else {"fraction"}
-        if given.keys() == {"fraction"}:
-            kept = {"time", "group"}
-        left_out = of_file.keys() - kept
-    return {name: value for name, value in of_file.items() if name not in left_out}
 
 
 def _read_json(path: Path | None) -> JsonObject:

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
-from tfbbb.tables.row_warnings import show_date
 from tfbbb.tables.values import MISSING_DATE
 
 # Indicators of one text column; rarer texts count as other.
@@ -71,10 +69,6 @@ class EncodedColumn:
             missing=len(known) < len(numbers),
             date=is_date(values),
         )
-
-    def show(self, value: float) -> str:
-        """Writes a number for people."""
-        return show_date(value) if self.date else shown_number(value, 5)
 
     @property
     def width(self) -> int:

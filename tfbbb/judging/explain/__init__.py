@@ -1,10 +1,10 @@
 """Explanations of a model by its predictions of a table."""
 
-from tfbbb.judging.explain.effects import Effect, effect
+from tfbbb.judging.explain.effects import Effect
 from tfbbb.judging.explain.explanation import Explanation, explain
-from tfbbb.judging.explain.importance import Importance, permutation_importance
-from tfbbb.judging.explain.unusual_rows import UnusualRow, least_like_training
-from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
+from tfbbb.judging.explain.importance import Importance
+from tfbbb.judging.explain.unusual_rows import UnusualRow
+from tfbbb.judging.explain.variance_split import VarianceSplit
 
 __all__ = [
     "Effect",
@@ -12,9 +12,5 @@ __all__ = [
     "Importance",
     "UnusualRow",
     "VarianceSplit",
-    "effect",
     "explain",
-    "least_like_training",
-    "permutation_importance",
-    "variance_split",
 ]

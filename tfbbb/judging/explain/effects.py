@@ -95,31 +95,8 @@ def effect(
 
     For a value v of the column, it is the mean over rows `mean_i E[y | x_i with v]`.
     The band holds 90 % of these means over draws of the weights, each of which all rows
-    share: it is epistemic, and without the noise of single targets.
-
-    Args:
-        model: A `tfbbb.BayesianModel`, or a model that `tfbbb.load` returned, of one
-            target or of classes.
-        inputs: Arrays [n] by name, or a matrix [n, d].
-        name: The column.
-        names: Names of the columns of a matrix; `x1`, `x2`, ... by default.
-        points: The most values of a column of numbers: quantiles of the rows.
-        max_rows: The most rows to average over, drawn at random.
-        draws: Number of draws behind the band.
-        num_samples: Draws per row behind the mean; the model's own number by default.
-        seed: Seed of the rows and the draws.
-
-    Raises:
-        ValueError: The model reads no such column, or all its values are missing.
-
-    Example:
-
-    >>> import keras, numpy as np, tfbbb
-    >>> x = keras.Input((2,))
-    >>> model = tfbbb.BayesianModel(x, tfbbb.layers.DenseVariational(1)(x))
-    >>> found = effect(model, np.random.normal(size=(100, 2)), "x2", points=5)
-    >>> len(found.values), found.mean.shape
-    (5, (5,))
+    share: it is epistemic, and without the noise of single targets. A column of numbers
+    has values at quantiles of at most `max_rows` rows.
     """
     rows = Rows.read(inputs, names)
     rows.check_column(name)

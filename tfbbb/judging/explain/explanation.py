@@ -155,9 +155,7 @@ def explain(
     prediction = predicted(model, rows, num_samples, None)
     familiarity = getattr(prediction, "familiarity", None)
     split = variance_split(prediction)
-    unusual = least_like_training(
-        split, rows.inputs, encoding, names=names, familiarity=familiarity
-    )
+    unusual = least_like_training(split, familiarity)
     if familiarity is not None and hasattr(model, "describe_unlike"):
         described = model.describe_unlike(rows.inputs, familiarity)
         unusual = [replace(u, unlike=tuple(described[u.row])) for u in unusual]

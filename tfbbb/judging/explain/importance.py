@@ -54,36 +54,9 @@ def permutation_importance(
         mean_i [log p(y_i | x_i) - log p(y_i | x_i with a shuffled column)].
 
     Standard errors are those of the paired differences of rows, and count that each
-    row also lends its value to another. Columns that stand in
-    for one another share their importance: each alone may seem unimportant. Shuffled
-    rows may be unlike any real row.
-
-    Args:
-        model: A `tfbbb.BayesianModel`, or a model that `tfbbb.load` returned, of one
-            target or of classes.
-        inputs: Arrays [n] by name, or a matrix [n, d].
-        targets: Targets [n, 1], or class indices [n].
-        names: Names of the columns of a matrix; `x1`, `x2`, ... by default.
-        repeats: How often each column is shuffled.
-        max_rows: The most rows to predict, drawn at random.
-        num_samples: Draws per row; the model's own number by default.
-        seed: Seed of the shuffles and of the draws.
-        track: Iterates over the names of the columns: shows the progress, or chooses
-            which columns are measured, and in which order.
-
-    Returns:
-        One entry per measured column, the most important first.
-
-    Example:
-
-    >>> import keras, numpy as np, tfbbb
-    >>> x = keras.Input((2,))
-    >>> layer = tfbbb.layers.DenseVariational(1, kernel_initializer="ones")
-    >>> model = tfbbb.BayesianModel(x, layer(x))
-    >>> rows = np.random.normal(size=(200, 2)) * [3.0, 0.0]
-    >>> found = permutation_importance(model, rows, rows[:, :1])
-    >>> found[0].name, found[1].nats
-    ('x1', 0.0)
+    row also lends its value to another. Columns that stand in for one another share
+    their importance: each alone may seem unimportant. `track` iterates over the names
+    of the columns that are measured. The most important one comes first.
     """
     generator = np.random.default_rng(seed)
     rows = Rows.read(inputs, names)

@@ -38,11 +38,7 @@ class VarianceSplit:
         )
 
     def to_dict(self, rows: np.ndarray) -> Config:
-        """Returns the split as plain JSON values.
-
-        Args:
-            rows: The index of each row in its table, [n]; counted from 1 in the result.
-        """
+        """Returns the split as plain JSON values; rows are counted from 1 in them."""
         return {
             "measure": self.measure,
             "mean_epistemic_share": float(self.epistemic_share.mean()),
@@ -54,21 +50,7 @@ class VarianceSplit:
 
 
 def variance_split(prediction: "Predictive") -> VarianceSplit:
-    """Splits the uncertainty of each row of a prediction.
-
-    Args:
-        prediction: A `tfbbb.Predictive` of one target or of classes.
-
-    Example:
-
-    >>> import keras, numpy as np, tfbbb
-    >>> x = keras.Input((2,))
-    >>> model = tfbbb.BayesianModel(x, tfbbb.layers.DenseVariational(1)(x))
-    >>> prediction = model.predictive(np.ones((1, 2)))
-    >>> split = variance_split(prediction)
-    >>> bool(np.isclose(split.epistemic + split.aleatoric, prediction.variance[0])[0])
-    True
-    """
+    """Splits the uncertainty of each row of a prediction."""
     if hasattr(prediction, "probabilities"):
         entropy = np.asarray(prediction.entropy, np.float64)
         epistemic = np.clip(prediction.mutual_information, 0.0, entropy)

@@ -32,10 +32,16 @@ _SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
 # The job of a page takes the fewest steps, of one network.
 _JOB = (
     '"training": {"epochs": 4}',
-    '"training": {"steps": 4}, "model": {"members": 1, "likelihood": "normal"}',
+    '"training": {"steps": 4, "kl_schedule": "constant"}, '
+    '"model": {"members": 1, "likelihood": "normal"}',
 )
 # An estimator that is given nothing takes a thousand steps of the default recipe.
-_ESTIMATOR = ("Regressor()", "Regressor(steps=4, members=1, likelihood='normal')")
+_ESTIMATOR = (
+    "Regressor()",
+    "Regressor(steps=4, members=1, likelihood='normal', kl_schedule='constant')",
+)
+# A page that repeats its trainings for several numbers of rows repeats none.
+_NUMBERS = re.compile(r"^(numbers = \(\d+), .*\)$", re.MULTILINE)
 # Commands that need more than this machine, by page and heading.
 ELSEWHERE = {
     "README.md": {"Try it": "installs the package"},
@@ -93,6 +99,7 @@ def run_programs(page: str, *, short: bool = False) -> dict[str, Any]:
     for program in blocks(page, "python"):
         if short:
             program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR).replace(*_JOB)
+            program = _NUMBERS.sub(r"\g<1>,)", program)
         exec(compile(program, page, "exec", optimize=int(short)), namespace)
     return namespace
 

@@ -67,6 +67,7 @@ def spec(target):
             "target": target,
             "features": ["dose (mg)", "ward", "code"],
             "model": {
+                "members": 2,
                 "hidden_units": [8],
                 "likelihood": "normal" if target == "effect" else "categorical",
             },

@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,56 +18,61 @@ CLASSES = Path(__file__).with_name("quick_classes.json")
 FIT = ("--ignore", "day", "--text", "code", "--epochs", "2", "--spec", QUICK)
 
 
-def test_training_writes_the_next_version_and_can_start_from_one(
-    tfbbb, table, tmp_path
+def test_training_starts_from_a_version_and_writes_the_next_one(
+    tfbbb, table, regression, tmp_path
 ):
-    frame = table.to_pandas()
-    frame.to_csv("frame.csv")
-    more = json.loads(QUICK.read_text())
-    more["model"]["prior"] = "laplace"
-    more["training"]["epochs"] = 9
-    (tmp_path / "more.json").write_text(json.dumps(more))
-    texts = ("--text", "code", "--spec", "more.json")
-    # The second training takes from the first which column of codes is text.
-    for version, options in {
-        "1": (*texts, "--quick"),
-        "2": ("--start-from", "1", "--spec", QUICK),
-    }.items():
-        result = tfbbb(
-            *("train", "frame.csv", "--target", "effect", "--ignore", "cured"),
-            *("--ignore", "day", "--epochs", "2", *options),
-            *("--output", "models/effect"),
-        )
-        assert result.exit_code == 0, result.output
-        assert result.stdout.endswith(f"exported to models/effect/{version}\n")
-        figures = "54 rows trained; figures of 6 rows that no member trained on"
-        assert figures in result.stdout
-        assert "epoch 2/2" in result.stderr
-        rows = [line.split() for line in result.stdout.splitlines()]
-        for words in (["dose", "(mg)", "number", "1"], ["ward", "text", "a,", "b"]):
-            assert words in [row[: len(words)] for row in rows]
-        assert "Left out 'cured': As asked." in result.stdout
-        # The index that pandas wrote.
-        assert "no name and counts the rows" in result.stdout
-        assert "from 3 columns" in result.stdout
+    shutil.copytree(regression[0], tmp_path / "models/effect")
+    table.to_pandas().to_csv("frame.csv")
+    # The training takes from the version which column of codes is text.
+    result = tfbbb(
+        *("train", "frame.csv", "--target", "effect", "--ignore", "cured"),
+        *("--ignore", "day", "--epochs", "2", "--start-from", "1", "--spec", QUICK),
+        *("--output", "models/effect"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith("exported to models/effect/2\n")
+    figures = "54 rows trained; figures of 6 rows that no member trained on"
+    assert figures in result.stdout
+    assert "epoch 2/2" in result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
+    for words in (["dose", "(mg)", "number", "1"], ["ward", "text", "a,", "b"]):
+        assert words in [row[: len(words)] for row in rows]
+    assert "from 3 columns" in result.stdout
     manifest = Manifest.read("models/effect/2")
     assert [(feature.name, feature.kind) for feature in manifest.features] == [
         ("dose (mg)", "numeric"),
         ("ward", "categorical"),
         ("code", "categorical"),
     ]
-    quick = TrainingRecord.read(tmp_path / "models/effect/1").spec
-    assert quick.training.effort == "quick"
     spec = TrainingRecord.read(tmp_path / "models/effect/2").spec
     assert spec.start_from is not None
     assert (spec.start_from.model, spec.start_from.version) == ("effect", 1)
-    assert (spec.model.prior.name, spec.training.epochs) == ("laplace", 2)
+    assert spec.training.epochs == 2
     assert f"{manifest.metrics['rmse']:.4g}\n" in result.stdout
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
-    frame.sample(frac=0.5, random_state=0).to_csv("some.csv")
-    result = tfbbb("predict", "models/effect", "some.csv")
+
+
+def test_options_and_a_file_make_the_job(tfbbb, table, regression, monkeypatch):
+    jobs = skip_training(monkeypatch, regression[1])
+    table.to_pandas().to_csv("frame.csv")
+    more = json.loads(QUICK.read_text())
+    more["model"]["prior"] = "laplace"
+    more["training"]["epochs"] = 9
+    Path("more.json").write_text(json.dumps(more))
+    result = tfbbb(
+        *("train", "frame.csv", "--target", "effect", "--ignore", "cured"),
+        *("--ignore", "day", "--epochs", "2", "--text", "code", "--spec", "more.json"),
+        *("--quick", "--output", "models/effect"),
+    )
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("\n") == 1 + 30
+    assert result.stdout.endswith("exported to models/effect/1\n")
+    assert "Left out 'cured': As asked." in result.stdout
+    # The index that pandas wrote.
+    assert "no name and counts the rows" in result.stdout
+    (job,) = jobs
+    assert (job.model.prior.name, job.training.epochs) == ("laplace", 2)
+    assert job.training.effort == "quick"
+    assert job.text_columns == ("code",)
 
 
 def test_quick_contradicts_another_effort(tfbbb, data):
@@ -189,8 +195,15 @@ def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
 
 
 def skip_training(monkeypatch, trained):
-    """Lets the command take a table that was trained before for one that it trained."""
-    monkeypatch.setattr("tfbbb.training.train_table", lambda *_, **options: trained)
+    """Gives the command a table that was trained before; returns the jobs of calls."""
+    jobs = []
+
+    def train_table(table, job, **options):
+        jobs.append(job)
+        return trained
+
+    monkeypatch.setattr("tfbbb.training.train_table", train_table)
+    return jobs
 
 
 def test_a_model_that_learned_nothing_ends_with_exit_code_3(

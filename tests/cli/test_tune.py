@@ -14,19 +14,19 @@ TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs"
 TUNE = (*TUNE, "--spec", QUICK, "--output")
 
 
-@pytest.fixture(scope="module")
-def tuned(tmp_path_factory, data):
-    """The command of a study, without its trials, and what two trials printed."""
-    directory = tmp_path_factory.mktemp("tuned")
-    storage = f"sqlite:///{directory}/study.db"
-    command = ("tune", data, *TUNE, directory / "models/effect", "--storage", storage)
+@pytest.fixture
+def tuned(tmp_path, data, request):
+    """The command of a study, without its trials, and what some trials printed."""
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = ("tune", data, *TUNE, tmp_path / "models/effect", "--storage", storage)
     command = [str(argument) for argument in command]
-    result = CliRunner().invoke(app, [*command, "--trials", "2"])
+    result = CliRunner().invoke(app, [*command, "--trials", str(request.param)])
     assert result.exit_code == 0, result.output
-    return directory, command, result.stdout, result.stderr
+    return tmp_path, command, result.stdout, result.stderr
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("tuned", [2], indirect=True)
 def test_the_best_trial_is_exported_with_what_was_tried(tuned):
     directory, _, stdout, stderr = tuned
     assert stdout.endswith("/models/effect/1\n")
@@ -53,6 +53,7 @@ def trial_lines(stdout):
     return sorted(re.findall(r"^trial \d+:.*$", stdout, re.MULTILINE))
 
 
+@pytest.mark.parametrize("tuned", [1], indirect=True)
 def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
     directory, command, first, _ = tuned
 
@@ -62,10 +63,10 @@ def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
     monkeypatch.setattr("tfbbb.training.tuning.train_table", interrupted)
     result = tfbbb(*command, "--trials", "400")
     assert result.exit_code == INTERRUPTED
-    # The trials of the study, which are not trained again.
+    # The trial of the study, which is not trained again.
     assert trial_lines(result.stdout) == trial_lines(first)
     assert "trials, by the log-likelihood of rows left out" in result.stdout
-    said = "Interrupted after 2 of 400 trials. The same command goes on.\n"
+    said = "Interrupted after 1 of 400 trials. The same command goes on.\n"
     assert result.stdout.endswith(said)
     assert not (directory / "models/effect/2").exists()
 

@@ -80,6 +80,7 @@ def test_a_command_of_the_service_says_what_to_install(command):
     )
 
 
+@pytest.mark.slow
 def test_a_table_is_trained_on_and_predicted_without_the_service(tmp_path):
     table = tmp_path / "table.csv"
     rows = "".join(f"{x / 50},{x / 25}\n" for x in range(100))

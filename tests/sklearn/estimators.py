@@ -43,6 +43,12 @@ def regressor_of_line():
     return regressor().fit(*line())
 
 
+@functools.cache
+def regressor_of_houses():
+    """The regressor of texts and missing values that several files of tests ask."""
+    return regressor().fit(*houses())
+
+
 def houses(rows=120, seed=0):
     """Numbers, texts and missing values of both, as people have them."""
     generator = np.random.default_rng(seed)

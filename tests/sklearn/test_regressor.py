@@ -13,6 +13,7 @@ from tests.sklearn.estimators import (
     houses,
     line,
     regressor,
+    regressor_of_houses,
     regressor_of_line,
 )
 from tfbbb.sklearn import BayesianRegressor
@@ -26,7 +27,7 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def of_houses():
-    return regressor().fit(*houses())
+    return regressor_of_houses()
 
 
 def test_learns_a_line_with_its_noise(fitted):

@@ -19,10 +19,10 @@ from sklearn.preprocessing import StandardScaler
 import tfbbb
 from tests.sklearn.estimators import (
     SHORTEST,
-    classifier,
     houses,
     line,
     regressor,
+    regressor_of_houses,
     regressor_of_line,
 )
 
@@ -32,23 +32,17 @@ def fitted():
     return regressor_of_line()
 
 
-@pytest.fixture(scope="module")
-def of_houses():
-    x, y = houses()
-    return classifier().fit(x, y > y.median())
-
-
 def test_permutation_importance_finds_the_feature_that_counts(fitted):
     found = permutation_importance(fitted, *line(60, seed=1), n_repeats=2)
     first, second = found.importances_mean
     assert first > 1.0 > 0.1 > abs(second)
 
 
-def test_partial_dependence_takes_frames_with_texts(of_houses):
+def test_partial_dependence_takes_frames_with_texts():
     x, _ = houses(40, seed=1)
     known = x.dropna()
     shown = PartialDependenceDisplay.from_estimator(
-        of_houses, known, ["street"], categorical_features=["street"]
+        regressor_of_houses(), known, ["street"], categorical_features=["street"]
     )
     assert shown.pd_results[0]["average"].shape == (1, 2)
 

@@ -19,6 +19,9 @@ def documented_arguments(docstring: str | None) -> dict[str, str]:
 
     >>> documented_arguments(documented_arguments.__doc__)
     {'docstring': '    docstring: The docstring of a class or a function.'}
+
+    Args:
+        docstring: The docstring of a class or a function.
     """
     _, _, section = inspect.cleandoc(docstring or "").partition("\nArgs:\n")
     section = re.split(r"\n(?=\S)", section)[0].rstrip()

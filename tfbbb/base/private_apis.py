@@ -575,8 +575,3 @@ def give_bernoulli_parameters(
     distribution._logits, distribution._probs = bernoulli.logits, None
     distribution.logits = bernoulli.logits
     distribution.probs = bernoulli.probs_parameter()
-
-
-def set_mean(distribution: Distribution, mean: Callable[[], Tensor]) -> None:
-    """Makes a distribution's method `mean` compute another function."""
-    distribution._mean = mean

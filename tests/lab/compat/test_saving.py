@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
-import tf_keras
 
 import tfbbb.lab.compat.tfp_layers as tfpl
 
@@ -74,17 +73,6 @@ def twice(x):
 
 
 SAFE = {
-    "initializers_of_tensorflow": lambda: initialized_by(
-        loc_initializer=tf.random_normal_initializer(stddev=0.1),
-        untransformed_scale_initializer=tf.constant_initializer(
-            np.full((4, 3), -3.0, "float32")
-        ),
-    ),
-    "objects_of_legacy_keras": lambda: initialized_by(
-        loc_initializer=tf_keras.initializers.HeNormal(),
-        loc_regularizer=tf_keras.regularizers.L2(0.1),
-        loc_constraint=tf_keras.constraints.NonNeg(),
-    ),
     "activation_of_tensorflow": lambda: tfpl.DenseFlipout(
         3, activation=tf.nn.leaky_relu
     ),
@@ -113,7 +101,6 @@ SAFE = {
     "distribution_lambda": lambda: tfpl.DistributionLambda(normal, "mean"),
     "bernoulli": lambda: tfpl.IndependentBernoulli((2, 2), sample_dtype=tf.int32),
     "normal": lambda: tfpl.IndependentNormal(2, convert_to_tensor_fn="mode"),
-    "mixture_of_one_hot": lambda: tfpl.CategoricalMixtureOfOneHotCategorical(1, 2),
     "mixture_normal": lambda: tfpl.MixtureNormal(4, validate_args=True),
     "mixture": lambda: tfpl.MixtureSameFamily(
         1, tfpl.IndependentNormal((), convert_to_tensor_fn="mean")
@@ -208,6 +195,12 @@ UNSAFE = {
     ),
     "initializer": lambda: initialized_by(loc_initializer=Doubled()),
     "initializer_of_numbers": lambda: initialized_by(loc_initializer=np.ones((4, 3))),
+    "initializers_of_tensorflow": lambda: initialized_by(
+        loc_initializer=tf.random_normal_initializer(stddev=0.1),
+        untransformed_scale_initializer=tf.constant_initializer(
+            np.full((4, 3), -3.0, "float32")
+        ),
+    ),
     "initializer_of_tensorflow_1": lambda: initialized_by(
         loc_initializer=tf.compat.v1.random_normal_initializer()
     ),

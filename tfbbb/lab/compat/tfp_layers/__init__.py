@@ -38,7 +38,6 @@ from tfbbb.lab.compat.tfp_layers.divergence import (
     KLDivergenceRegularizer,
 )
 from tfbbb.lab.compat.tfp_layers.parametric import (
-    CategoricalMixtureOfOneHotCategorical,
     IndependentBernoulli,
     IndependentLogistic,
     IndependentNormal,
@@ -55,7 +54,6 @@ from tfbbb.lab.compat.tfp_layers.variational_gaussian_process import (
 )
 
 __all__ = [
-    "CategoricalMixtureOfOneHotCategorical",
     "Conv1DFlipout",
     "Conv1DReparameterization",
     "Conv2DFlipout",

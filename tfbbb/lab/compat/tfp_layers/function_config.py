@@ -38,14 +38,12 @@ _OF_KERAS = (
     keras.regularizers.Regularizer,
     keras.constraints.Constraint,
 )
-_NAMESAKES = (keras.initializers, keras.regularizers, keras.constraints)
 
 
 def to_config(value: object) -> Any:
     """Returns a function or an object as JSON.
 
-    Registered functions and objects of Keras are saved as Keras saves them. So are
-    initializers of TensorFlow and legacy Keras, by the name that they have in Keras 3.
+    Registered functions and objects of Keras are saved as Keras saves them.
     A distribution of constants is saved by its class and arguments.
 
     Everything else is pickled. A pickled value is read back only where Keras reads
@@ -62,9 +60,6 @@ def to_config(value: object) -> Any:
         except ValueError:
             return _pickled(value)
         return {"class_name": _DISTRIBUTION, "config": config}
-    namesake = _namesake(value)
-    if namesake is not None:
-        return keras.saving.serialize_keras_object(namesake)
     return _pickled(value)
 
 
@@ -142,22 +137,6 @@ def _is_read_here(value: Any) -> bool:
         return False
     registered = keras.saving.get_registered_object(value.get("registered_name"))
     return registered is not None or value.get("class_name") == _PICKLED
-
-
-def _namesake(value: Any) -> Any:
-    """Returns the object of Keras with the name and the arguments of a foreign one."""
-    library = type(value).__module__.partition(".")[0]
-    if library not in ("tensorflow", "tf_keras") or not hasattr(value, "get_config"):
-        return None
-    for module in _NAMESAKES:
-        cls = getattr(module, type(value).__name__, None)
-        if cls is not None:
-            try:
-                return cls(**value.get_config())
-            except TypeError:
-                # Initializers of TensorFlow 1 have an argument `dtype`.
-                return None
-    return None
 
 
 def _pickled(value: object) -> Options:

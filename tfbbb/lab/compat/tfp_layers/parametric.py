@@ -1,6 +1,5 @@
 """Layers that make a known distribution of a vector of parameters."""
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
-from tfbbb.base.private_apis import give_bernoulli_parameters, set_mean
+from tfbbb.base.private_apis import give_bernoulli_parameters
 from tfbbb.base.types import Config, Distribution, DType, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
@@ -359,67 +358,6 @@ class MixtureLogistic(_Mixture):
     """A mixture of independent logistic variables: see `IndependentLogistic`."""
 
     component = IndependentLogistic
-
-
-@_register
-class CategoricalMixtureOfOneHotCategorical(Parametric):
-    """A mixture of k one-hot encoded distributions over d classes.
-
-    Its `k * (1 + d)` parameters are the logits of the mixture and of its components.
-    The mean of the distribution is the vector of the classes' probabilities, and
-    `log_mean()` their logarithms.
-
-    Args:
-        event_size: Number d of classes.
-        num_components: Number k of components.
-    """
-
-    @staticmethod
-    def new(
-        params: Tensor,
-        event_size: int,
-        num_components: int,
-        dtype: DType = None,
-        validate_args: bool = False,
-        name: str | None = None,
-    ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        distribution = MixtureSameFamily.new(
-            params,
-            num_components,
-            functools.partial(
-                OneHotCategorical.new, event_size=event_size, dtype=dtype
-            ),
-        )
-        mean = functools.partial(_at_all_classes, distribution.prob, distribution)
-        set_mean(distribution, mean)
-        distribution.log_mean = functools.partial(
-            _at_all_classes, distribution.log_prob, distribution
-        )
-        return distribution
-
-    @staticmethod
-    def params_size(
-        event_size: int, num_components: int, name: str | None = None
-    ) -> int:
-        """Returns the number of parameters of one distribution."""
-        return MixtureSameFamily.params_size(
-            num_components, OneHotCategorical.params_size(event_size)
-        )
-
-
-def _at_all_classes(
-    function: Callable[[Tensor], Tensor], distribution: Distribution
-) -> Tensor:
-    """Returns a function's value for each class, [*batch, d]."""
-    classes = distribution.event_shape_tensor()[-1]
-    batch_axes = tf.size(distribution.batch_shape_tensor())
-    one_hot = tf.reshape(
-        tf.eye(classes, dtype=distribution.dtype),
-        tf.concat([[classes], tf.ones([batch_axes], tf.int32), [classes]], axis=0),
-    )
-    values = function(one_hot)
-    return tf.transpose(values, tf.concat([tf.range(1, batch_axes + 1), [0]], axis=0))
 
 
 def _independent(

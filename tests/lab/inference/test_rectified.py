@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.lab.inference.rectified import rectified
+from tfbbb.lab.inference.pbp import rectified
 
 
 def moments(means, stddevs):

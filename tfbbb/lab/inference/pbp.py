@@ -22,7 +22,6 @@ from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
 from tfbbb.lab.inference.gamma import Gamma
-from tfbbb.lab.inference.rectified import rectified
 from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
@@ -37,6 +36,8 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _LARGEST_FEATURE = 10.0
 # A cavity of the prior with a larger variance is as good as improper.
 _LARGEST_VARIANCE = 1e6
+# Far below every variance that matters, and above the smallest numbers of float32.
+_TINY = 1e-36
 
 
 @dataclass(frozen=True)
@@ -148,22 +149,8 @@ class PBP(InferenceMethod):
         """Returns a model with the factorised normal posteriors of the weights.
 
         Its likelihood is `Normal` with the variance E[1 / gamma] of the noise, or with
-        the given noise of `Normal(scale=...)`.
-
-        Args:
-            model: A network of dense layers with the activation ReLU, and a last one
-                without: a `BayesianModel`, or a Keras model with `likelihood=`. Its
-                likelihood is `Normal`; its posteriors and priors are not used.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: 1 for a progress bar, 0 for none.
-
-        Raises:
-            ValueError: The network has other layers, the likelihood is not `Normal`
-                with the same noise for all rows, or a row has a weight other than 1.
+        the given noise of `Normal(scale=...)`. The network has dense layers with the
+        activation ReLU, and a last one without; its posteriors and priors are not used.
         """
         model = as_bayesian_model(model, likelihood)
         check_normal(model.likelihood, "PBP")
@@ -272,6 +259,25 @@ class PBP(InferenceMethod):
             sums.append(log_z)
             bar.update(epoch + 1, [("log_z", log_z / len(targets))])
         return state, sums
+
+
+def rectified(mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns mean and variance of `max(x, 0)` of normals x (Frey and Hinton 1999).
+
+    With `s^2` the variance and `a = mean / s`,
+
+        E = mean Phi(a) + s phi(a)
+        Var = s^2 Phi(a) - E (E - mean)
+
+    where the usual `E[max(x, 0)^2] - E^2` would cancel for means far above s: here
+    `E - mean = E[max(-x, 0)]`, which is exactly 0 there.
+    """
+    root = tf.sqrt(2.0 * variance + _TINY)
+    scaled = mean / root
+    positive = 0.5 + 0.5 * tf.math.erf(scaled)
+    density = tf.exp(-tf.square(scaled))
+    expected = mean * positive + (0.5 / math.sqrt(math.pi)) * root * density
+    return expected, tf.nn.relu(variance * positive - expected * (expected - mean))
 
 
 def output_moments(

@@ -5,8 +5,9 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from tests.training import trainings
-from tfbbb.judging.evaluation import Baselines, PredictedRows
+from tfbbb.judging.evaluation import Baselines
 from tfbbb.judging.evaluation.judgement import is_worse
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.tables import Schema
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.memory_rows import MemoryRows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.training.left_out_error import (
     Trial,

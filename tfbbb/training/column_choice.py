@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfbbb.judging.evaluation import Baseline, InputEncoding
+from tfbbb.judging.evaluation.baseline import Baseline
+from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.types import Inputs
 from tfbbb.tables import Schema
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation import PredictedRows
 from tfbbb.judging.evaluation.judgement import (
     LEARNED_NOTHING,
     beats_constant,

@@ -10,13 +10,10 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from tfbbb.base.texts import shown_number
-from tfbbb.judging.evaluation import (
-    Baseline,
-    InputEncoding,
-    PredictedRows,
-    judge,
-)
-from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.judging.evaluation import judge
+from tfbbb.judging.evaluation.baseline import Baseline
+from tfbbb.judging.evaluation.input_encoding import InputEncoding
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows, tells_rows_apart
 
 ROWS = 400
 RNG = np.random.default_rng(0)

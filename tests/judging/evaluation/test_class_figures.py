@@ -7,12 +7,10 @@ import pytest
 from scipy import special
 from sklearn import metrics
 
-from tfbbb.judging.evaluation import (
-    Baseline,
-    PredictedRows,
-    judge,
-)
+from tfbbb.judging.evaluation import judge
+from tfbbb.judging.evaluation.baseline import Baseline
 from tfbbb.judging.evaluation.judgement import _areas
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 
 ROWS = 300
 RNG = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from tests.judging.explain.known_model import (
     Classes,
     Line,
 )
-from tfbbb.judging.evaluation import InputEncoding
+from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain import explain
 from tfbbb.judging.explain.effects import effect
 from tfbbb.judging.explain.importance import permutation_importance

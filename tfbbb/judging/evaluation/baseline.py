@@ -63,14 +63,7 @@ class Baseline:
         discrete: bool = False,
         weights: np.ndarray | None = None,
     ) -> "Baseline":
-        """Fits the mean and standard deviation, or the shares of the classes.
-
-        Args:
-            targets: Training targets [n, 1], or class indices [n].
-            num_classes: Number of classes; 0 for numbers.
-            discrete: Whether the numbers are whole.
-            weights: The weight of each row, [n]; None for 1.
-        """
+        """Fits the mean and standard deviation, or the shares of the classes."""
         weights = np.ones(len(targets)) if weights is None else weights
         if num_classes:
             # One more row of each, so that no class is impossible.
@@ -98,12 +91,6 @@ class Baseline:
         """Fits a ridge regression, whose penalty leave-one-out errors choose.
 
         Copies of a row are left out with it.
-
-        Args:
-            features: Standardised features [n, p].
-            targets: Training targets [n, 1].
-            discrete: Whether the targets are whole numbers.
-            weights: The weight of each row, [n]; None for 1.
         """
         from sklearn.linear_model import RidgeCV
 
@@ -130,14 +117,7 @@ class Baseline:
         num_classes: int,
         weights: np.ndarray | None = None,
     ) -> "Baseline":
-        """Fits a logistic regression, with scikit-learn's default penalty.
-
-        Args:
-            features: Standardised features [n, p].
-            targets: Class indices [n].
-            num_classes: Number of classes.
-            weights: The weight of each row, [n]; None for 1.
-        """
+        """Fits a logistic regression, with scikit-learn's default penalty."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
@@ -167,12 +147,7 @@ class Baseline:
     def predict(
         self, features: np.ndarray | None, targets: np.ndarray
     ) -> PredictedRows:
-        """Predicts rows and scores them by their targets.
-
-        Args:
-            features: Standardised features [n, p]; None for a constant.
-            targets: Targets [n, 1], or class indices [n].
-        """
+        """Predicts and scores rows by their targets; a constant has no features."""
         outputs = np.broadcast_to(self.bias, (len(targets), len(self.bias)))
         if self.weights is not None:
             assert features is not None

@@ -119,12 +119,7 @@ class InputEncoding:
         inputs: np.ndarray | Mapping[str, np.ndarray],
         names: Sequence[str] | None = None,
     ) -> "InputEncoding":
-        """Describes the inputs of training rows.
-
-        Args:
-            inputs: Arrays [n] by name, or a matrix [n, d].
-            names: Names of the columns of a matrix.
-        """
+        """Describes the inputs of training rows, with names for columns of a matrix."""
         by_name = named_columns(inputs, names)
         return cls(tuple(EncodedColumn.fit(*item) for item in by_name.items()))
 

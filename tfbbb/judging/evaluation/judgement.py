@@ -81,7 +81,7 @@ def judge(
 
     Example:
 
-    >>> from tfbbb.judging.evaluation import Baseline
+    >>> from tfbbb.judging.evaluation.baseline import Baseline
     >>> targets = np.arange(12.0)[:, np.newaxis]
     >>> constant = Baseline.constant(targets)
     >>> rows = constant.predict(None, targets)

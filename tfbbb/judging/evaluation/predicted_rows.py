@@ -45,14 +45,7 @@ class PredictedRows:
         targets: np.ndarray,
         covered: np.ndarray | None = None,
     ) -> "PredictedRows":
-        """Scores a prediction.
-
-        Args:
-            prediction: A `tfbbb.Predictive` of n rows, of one target or of classes.
-            targets: Targets [n, 1], or class indices [n].
-            covered: Whether its 90 % intervals have the targets, [n], if this is known
-                already.
-        """
+        """Scores a prediction, whose coverage may be known already, [n]."""
         log_prob = np.asarray(prediction.log_prob(targets), np.float64)
         if hasattr(prediction, "probabilities"):
             return cls(log_prob, np.asarray(prediction.probabilities), of_classes=True)
@@ -70,11 +63,7 @@ class PredictedRows:
         return cls(log_prob, np.asarray(prediction.mean), covered, narrower)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
-        """Returns some of the rows, without their coverage.
-
-        Args:
-            rows: Indices of the rows.
-        """
+        """Returns some of the rows, by their indices, without their coverage."""
         return PredictedRows(
             self.log_prob[rows],
             self.mean[rows],
@@ -105,11 +94,7 @@ class PredictedRows:
         return self.mean
 
     def errors(self, targets: np.ndarray) -> np.ndarray:
-        """Returns squared errors, or 1 for a wrong class and 0 for the right one, [n].
-
-        Args:
-            targets: Targets [n, 1], or class indices [n].
-        """
+        """Returns squared errors, or 1 for a wrong class and 0 for the right, [n]."""
         if self.of_classes:
             return (self.mean.argmax(axis=1) != targets).astype(np.float64)
         differences = np.asarray(self.mean, np.float64) - targets

@@ -334,6 +334,17 @@ def in_loop(function):
     return lambda x: tf.reduce_sum(tf.map_fn(function, tf.stack([x, x])))
 
 
+def test_initialize_variable():
+    class Sharing(keras.Variable):
+        def _initialize_with_initializer(self, initializer):
+            private_apis.initialize_variable(self, shared)
+
+    shared = tf.Variable([1.0])
+    variable = Sharing(lambda shape, dtype: tf.ones(shape, dtype), shape=(1,))
+    shared.assign([2.0])
+    np.testing.assert_array_equal(variable, [2.0])
+
+
 def test_custom_gradient():
     square = square_of_other_gradient(private_apis.custom_gradient)
     before = gradients_in_table()

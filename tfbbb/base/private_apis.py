@@ -22,7 +22,7 @@ from tfbbb.base.types import Distribution, Options, Shape, Structure, Tensor
 # which TensorFlow Probability asks an object for its tensor.
 OVERRIDDEN = {
     # Keras creates the resource of a variable here; an adopted variable has one.
-    "AdoptedVariable": {"_initialize_with_initializer", "_initialize"},
+    "AdoptedVariable": {"_initialize_with_initializer"},
     # Keras runs the graph of a model on new inputs here to clone the model.
     "PredictiveModel": {"_run_through_graph"},
 }
@@ -404,6 +404,11 @@ def gate_projection(
 
 
 # TensorFlow and TensorFlow Probability.
+
+
+def initialize_variable(variable: keras.Variable, value: tf.Variable) -> None:
+    """Makes the value of a Keras variable that of a variable of TensorFlow."""
+    variable._initialize(value)
 
 
 def variable_identity(variable: tf.Variable) -> str:

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import (
+    initialize_variable,
     searched_attributes,
     track_variable,
 )
@@ -41,7 +42,7 @@ class AdoptedVariable(keras.Variable):
         self.constraint = getattr(variable, "constraint", None)
 
     def _initialize_with_initializer(self, initializer: Initializer) -> None:
-        self._initialize(self._adopted)
+        initialize_variable(self, self._adopted)
 
 
 class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # type: ignore[metaclass]

@@ -12,7 +12,11 @@ from tfbbb.judging.evaluation.judgement import (
     describe_comparison,
     figures_of,
 )
-from tfbbb.judging.evaluation.predicted_rows import LEVEL, tells_rows_apart
+from tfbbb.judging.evaluation.predicted_rows import (
+    LEVEL,
+    PredictedRows,
+    tells_rows_apart,
+)
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.target_scores import in_intervals

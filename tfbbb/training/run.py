@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.extrapolation import Extrapolation

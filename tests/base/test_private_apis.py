@@ -29,8 +29,8 @@ def modules():
 
 
 def is_private(name):
-    # The methods of named tuples are public.
-    public = {"_", "_replace", "_asdict", "_fields"}
+    # The methods of named tuples are public, and so is `os._exit`.
+    public = {"_", "_replace", "_asdict", "_fields", "_exit"}
     return name.startswith("_") and not name.startswith("__") and name not in public
 
 

@@ -78,4 +78,4 @@ def test_a_random_state_draws_the_seed():
 def test_wrong_values_are_refused_at_fit_by_name(parameters, message):
     model = clone(BayesianRegressor(**parameters))
     with pytest.raises(ValueError, match=message):
-        model.fit(np.ones((20, 2)), np.ones(20))
+        model.fit(np.arange(40.0).reshape(20, 2), np.arange(20.0))

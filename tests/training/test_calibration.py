@@ -42,7 +42,7 @@ def trained(x, y, likelihood):
             "likelihood": likelihood,
         },
         "training": {
-            "epochs": 1200,
+            "epochs": 1600,
             "batch_size": TRAINING_ROWS,
             "validation": {"column": "new"},
         },

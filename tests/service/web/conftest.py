@@ -48,7 +48,8 @@ class Site:
         return Database(self.settings.effective_database_url)
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running, beside which no other test could run its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "there is no Chromium: `apt-get install chromium` installs it"
@@ -65,7 +66,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("site")
     settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
@@ -75,7 +76,7 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def trained(browser: Browser, site: Site) -> dict[str, str]:
+def trained(site: Site) -> dict[str, str]:
     """The ids of a table and of its job, made by the API as the page makes them."""
     form = {"file": (f"{ATTACK}.csv", houses(), "text/csv")}
     dataset = site.client.post("/v1/datasets", files=form).json()["id"]

@@ -36,11 +36,7 @@ KINDS = {
     layers.SeparableConv2DVariational: ((3, 2), {}, (3, 4, 2)),
     layers.SimpleRNNVariational: ((2,), {}, (8, 3)),
 }
-RECURRENT = (
-    layers.GRUVariational,
-    layers.LSTMVariational,
-    layers.SimpleRNNVariational,
-)
+RECURRENT = (layers.GRUVariational, layers.LSTMVariational, layers.SimpleRNNVariational)
 # Where all of them take too long: layers of one kernel, of a table, and of parts.
 FEW_KINDS = (
     layers.Conv2DVariational,

@@ -31,9 +31,7 @@ CLASSES = ("setosa", "versicolor", "virginica")
 
 
 def manifest(
-    features: Sequence[Feature],
-    classes: tuple[str, ...] | None = None,
-    **others: Any,
+    features: Sequence[Feature], classes: tuple[str, ...] | None = None, **others: Any
 ) -> Manifest:
     """Returns the manifest of a small model."""
     matrix = all(feature.tensor == "inputs" for feature in features)

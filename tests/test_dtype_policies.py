@@ -8,12 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.bayes.estimators import (
-    Flipout,
-    Local,
-    ScoreFunction,
-    Weight,
-)
+from tfbbb.bayes.estimators import Flipout, Local, ScoreFunction, Weight
 from tfbbb.layers import DenseVariational
 
 GENERATOR = np.random.default_rng(0)

@@ -61,10 +61,7 @@ ONE_HOT = {
     "f1": lambda: KERAS.F1Score(average="macro"),
     "one_hot_iou": lambda: KERAS.OneHotMeanIoU(4),
 }
-OF_CLASSES = {
-    "exact": KERAS.Accuracy,
-    "iou": lambda: KERAS.MeanIoU(4),
-}
+OF_CLASSES = {"exact": KERAS.Accuracy, "iou": lambda: KERAS.MeanIoU(4)}
 
 
 def network(likelihood, outputs, masked=False):
@@ -241,12 +238,7 @@ def test_classes_of_steps_and_pixels_are_compared_one_by_one(form, places):
 def test_labels_per_step_are_compared_one_by_one():
     y = (SEQUENCE + normals(ROWS, STEPS, 1) > 0).astype("int32")
     kinds = {name: kind for name, kind in BINARY.items() if name != "f1"}
-    found = reported(
-        network("bernoulli", SEQUENCE),
-        SEQUENCE,
-        y[..., 0],
-        named(kinds),
-    )
+    found = reported(network("bernoulli", SEQUENCE), SEQUENCE, y[..., 0], named(kinds))
     check(found, kinds, y.astype("float32"), sigmoid(SEQUENCE))
 
 

@@ -88,10 +88,7 @@ def exact_loss_and_gradient(model):
 # estimate is the same for all sizes of batches.
 @pytest.mark.parametrize(
     ("estimator", "batch_size"),
-    [
-        ("local", 16),
-        *((estimator, 50) for estimator in ("local", "weight", "flipout")),
-    ],
+    [("local", 16), *((estimator, 50) for estimator in ("local", "weight", "flipout"))],
 )
 def test_minibatches_of_an_epoch_give_the_expected_elbo_and_gradient(
     estimator, batch_size

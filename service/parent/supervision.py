@@ -21,10 +21,7 @@ class SupervisedProcess:
     """
 
     def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        environment: Mapping[str, str],
+        self, name: str, command: Sequence[str], environment: Mapping[str, str]
     ) -> None:
         self.name = name
         self._command = command

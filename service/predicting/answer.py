@@ -178,10 +178,7 @@ def prepare(
         manifest=manifest,
         # The arrays hold the table now.
         query=replace(
-            query,
-            rows=None,
-            columns=None if query.by_rows else {},
-            targets=targets,
+            query, rows=None, columns=None if query.by_rows else {}, targets=targets
         ),
         asked=asked,
         inputs=inputs,

@@ -349,18 +349,14 @@ def _next_portion(task: Task) -> Portion:
     return Portion(task, slice(begin, task.done))
 
 
-def _deliver(
-    outcomes: Sequence[tuple[Task, Any]],
-) -> None:
+def _deliver(outcomes: Sequence[tuple[Task, Any]]) -> None:
     """Answers tasks from a thread; their event loop wakes up once for all of them."""
     if outcomes:
         with suppress(RuntimeError):  # The event loop is closed at shutdown.
             outcomes[0][0].answer.get_loop().call_soon_threadsafe(_answer, outcomes)
 
 
-def _answer(
-    outcomes: Sequence[tuple[Task, Any]],
-) -> None:
+def _answer(outcomes: Sequence[tuple[Task, Any]]) -> None:
     for task, outcome in outcomes:
         if task.answer.done():
             continue

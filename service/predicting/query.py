@@ -8,11 +8,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from service.shared.errors import InvalidRequest
-from service.shared.prediction_parameters import (
-    SIGNATURES,
-    DrawParameters,
-    Parameters,
-)
+from service.shared.prediction_parameters import SIGNATURES, DrawParameters, Parameters
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import describe_validation_error, field_path

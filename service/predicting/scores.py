@@ -53,11 +53,7 @@ def _score_numbers(
     prediction: "Predictive", targets: np.ndarray
 ) -> dict[str, np.ndarray]:
     # Imports TensorFlow.
-    from tfbbb.prediction.target_scores import (
-        cdf_step,
-        crps_of_targets,
-        in_intervals,
-    )
+    from tfbbb.prediction.target_scores import cdf_step, crps_of_targets, in_intervals
 
     errors = prediction.mean - targets
     covered = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)

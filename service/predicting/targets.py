@@ -12,11 +12,7 @@ from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import class_name
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.known_targets import (
-    KnownTargets,
-    UnusableTarget,
-    read_known_numbers,
-)
+from tfbbb.tables.known_targets import KnownTargets, UnusableTarget, read_known_numbers
 
 
 def read_targets(values: object, manifest: Manifest, num_rows: int) -> KnownTargets:

@@ -103,10 +103,7 @@ class _Asker:
 
     def _answer(self, block: pa.Table) -> Answer:
         query = Query(
-            rows=None,
-            columns=block,
-            parameters=self._parameters,
-            targets=None,
+            rows=None, columns=block, parameters=self._parameters, targets=None
         )
         version = VersionName("", 0)
         request = prepare(version, self._model.manifest, query, self._settings)

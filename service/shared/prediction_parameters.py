@@ -14,11 +14,7 @@ from tfbbb.prediction.questions import Question, served_questions
 SIGNATURES = ("serving_default", "predict")
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-Level = Annotated[
-    float,
-    Field(gt=0, lt=1),
-    BeforeValidator(refuse_percentage),
-]
+Level = Annotated[float, Field(gt=0, lt=1), BeforeValidator(refuse_percentage)]
 
 
 Method = Literal["auto", "local", "weight", "linearised"]

@@ -117,10 +117,7 @@ def test_every_package_of_an_extra_is_hidden_once(extra: str) -> None:
     packages = [line.split(">=")[0].replace("-", "_") for line in extras()[extra]]
     hidden = {library for name, library, _ in CALLS if name == extra}
     # The names of modules, where they are not those of packages.
-    modules = {
-        "mlflow_skinny": "mlflow",
-        "ray[default]": "ray",
-    }
+    modules = {"mlflow_skinny": "mlflow", "ray[default]": "ray"}
     assert {modules.get(package, package) for package in packages} == hidden
 
 

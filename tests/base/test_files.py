@@ -138,9 +138,7 @@ def test_directory_is_as_readable_as_others(tmp_path: Path) -> None:
     assert modes[0] == modes[1]
 
 
-def test_killed_process_leaves_the_old_or_the_new_version(
-    tmp_path: Path,
-) -> None:
+def test_killed_process_leaves_the_old_or_the_new_version(tmp_path: Path) -> None:
     # Whatever touches the disk is a point: opening, writing, flushing, renaming. A
     # child for each point writes version 2 and kills itself there.
     program = """

@@ -33,10 +33,7 @@ def coverage():
     nodes, masses = np.polynomial.hermite_e.hermegauss(40)
     for _ in range(100):
         x = generator.normal(size=(ROWS, 1))
-        weights = {
-            "ratio": np.exp(x[:, 0] - 0.5),
-            "none": None,
-        }
+        weights = {"ratio": np.exp(x[:, 0] - 0.5), "none": None}
         state = generator.bit_generator.state
         for name, of_rows in weights.items():
             generator.bit_generator.state = state

@@ -6,16 +6,7 @@ from tfbbb.base.texts import abbreviate, fold_sentences, shown_share
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        -2.5,
-        "text",
-        b"bytes",
-        (1,),
-        {"a": {"b": [None]}},
-        {1},
-        [],
-    ],
+    "value", [-2.5, "text", b"bytes", (1,), {"a": {"b": [None]}}, {1}, []]
 )
 def test_short_values_are_written_as_repr_does(value: Any) -> None:
     assert abbreviate(value) == repr(value)

@@ -21,11 +21,7 @@ REASON = "Of no [red]use[/red], as " + "the rows say no more than this; " * 9 + 
 @pytest.fixture
 def settings(tmp_path):
     (tmp_path / "models").mkdir()
-    return Settings(
-        data_dir=tmp_path / "data",
-        models=tmp_path / "models",
-        job_slots=0,
-    )
+    return Settings(data_dir=tmp_path / "data", models=tmp_path / "models", job_slots=0)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def test_the_schema_is_summarised_in_one_line(capsys):
     echo_schema(make_schema(kind=["a", None] * 30, day=days))
     assert capsys.readouterr().out.splitlines() == [
         "regression of 'y' from 3 columns (1 of numbers, 1 of dates, 1 of text, 1 with "
-        "missing values)",
+        "missing values)"
     ]
 
 

@@ -4,10 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.cli.table_targets import (
-    name_classes,
-    refuse_without_targets,
-)
+from tfbbb.cli.table_targets import name_classes, refuse_without_targets
 from tfbbb.tables import TableError
 from tfbbb.tables.known_targets import describe_unusable, read_known_targets
 from tfbbb.tables.notations.number import NumberNotation

@@ -18,11 +18,7 @@ from tests.tables.test_given_table import text_column
 from tfbbb.export.inputs import InputError, find_faults, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational
-from tfbbb.tables import (
-    Schema,
-    TableError,
-    preprocessing,
-)
+from tfbbb.tables import Schema, TableError, preprocessing
 from tfbbb.tables.scan import read_cells
 
 ROWS = 60

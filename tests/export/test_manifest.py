@@ -50,9 +50,7 @@ def fields() -> dict[str, Any]:
             "discrete": False,
             "noise_size": 1,
         },
-        "passes": {
-            "local": {"members": 1, "widest": 20, "outputs": 2, "drawn": 22},
-        },
+        "passes": {"local": {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}},
         "numpy": {"difference": 1e-6, "missing": None},
         "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
         "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},

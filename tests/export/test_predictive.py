@@ -216,9 +216,7 @@ def test_classes_are_answered_from_a_file_as_live(classes: SimpleNamespace) -> N
         assert refuses(found, given) == refuses(expected, given)
 
 
-def test_defaults_come_from_the_manifest(
-    ensemble: SimpleNamespace,
-) -> None:
+def test_defaults_come_from_the_manifest(ensemble: SimpleNamespace) -> None:
     expected = ensemble.live.predictive(X, 60, "local", seed=4)
     for arguments in ({}, {"method": "auto"}, {"num_samples": 60, "seed": 4}):
         found = ensemble.loaded.predictive(X, **arguments)

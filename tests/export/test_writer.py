@@ -112,10 +112,7 @@ def case(request: pytest.FixtureRequest) -> SimpleNamespace:
 
 def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
     return case.live.predictive(
-        case.x,
-        num_samples=num_samples,
-        method=case.loaded.manifest.method,
-        seed=seed,
+        case.x, num_samples=num_samples, method=case.loaded.manifest.method, seed=seed
     )
 
 

@@ -178,10 +178,7 @@ def test_scales_of_priors_are_found():
     ("options", "message"),
     [
         ({"posterior": "point", "prior": None}, "without a prior .* prior=None"),
-        (
-            {"prior": "empirical_normal"},
-            "stays the same, .* 'gamma_normal'",
-        ),
+        ({"prior": "empirical_normal"}, "stays the same, .* 'gamma_normal'"),
     ],
 )
 def test_weights_without_a_fixed_prior_are_refused(options, message):

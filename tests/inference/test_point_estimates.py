@@ -58,11 +58,7 @@ def test_a_row_of_weight_two_is_two_rows(linear):
 
 def test_members_of_an_ensemble_start_apart():
     network = keras.Sequential(
-        [
-            keras.Input((3,)),
-            keras.layers.Dense(6, "tanh"),
-            keras.layers.Dense(1),
-        ]
+        [keras.Input((3,)), keras.layers.Dense(6, "tanh"), keras.layers.Dense(1)]
     )
     method = DeepEnsemble(members=4, prior=False, epochs=3)
     model = method.fit(network, X, Y, likelihood="normal", verbose=0)

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tfbbb.judging.drift import (
-    FALSE_ALARM_RATE,
-    Bag,
-    DriftTest,
-    Martingale,
-)
+from tfbbb.judging.drift import FALSE_ALARM_RATE, Bag, DriftTest, Martingale
 
 
 @pytest.fixture

@@ -79,11 +79,7 @@ FORMS = {
     "repeated before": (lambda: ROWS.repeat(2).batch(25), 4, {}),
     "repeated after": (lambda: ROWS.batch(25).repeat(2), 4, {}),
     "some taken": (lambda: ROWS.repeat().batch(10).take(10), 10, {}),
-    "counter of seeds": (
-        lambda: SEEDED.map(lambda row, seed: row).batch(10),
-        5,
-        {},
-    ),
+    "counter of seeds": (lambda: SEEDED.map(lambda row, seed: row).batch(10), 5, {}),
     "augmented": (lambda: ROWS.map(augmented).batch(10), 5, {}),
     "mirrored": (
         lambda: ROWS.concatenate(ROWS.map(lambda x, y: (-x, -y))).batch(10),

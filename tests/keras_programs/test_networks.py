@@ -373,9 +373,7 @@ CONTROL_FLOW = {
         lambda i, h: i < 3, lambda i, h: (i + 1, step(h)), (0, x)
     )[1],
     "cond": lambda step, x: keras.ops.cond(
-        keras.ops.sum(x) > -1e6,
-        lambda: repeat_in_python(step, x),
-        lambda: x,
+        keras.ops.sum(x) > -1e6, lambda: repeat_in_python(step, x), lambda: x
     ),
 }
 

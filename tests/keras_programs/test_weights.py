@@ -49,10 +49,7 @@ def regressions():
     """A model that was fitted without a change of its weights, and its twin."""
     made = {
         "metrics": lambda: ["mse"],
-        "weighted_metrics": lambda: [
-            "mae",
-            keras.metrics.RootMeanSquaredError("rmse"),
-        ],
+        "weighted_metrics": lambda: ["mae", keras.metrics.RootMeanSquaredError("rmse")],
     }
     model, twin = twins(regression, rate=0.0, **made)
     model.fit(X, Y, verbose=0)

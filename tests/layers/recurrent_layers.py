@@ -16,11 +16,7 @@ KINDS = {
     "simple_rnn": (SimpleRNNVariational, keras.layers.SimpleRNN, {}),
     "lstm": (LSTMVariational, keras.layers.LSTM, {}),
     "gru": (GRUVariational, keras.layers.GRU, {}),
-    "gru_reset_before": (
-        GRUVariational,
-        keras.layers.GRU,
-        {"reset_after": False},
-    ),
+    "gru_reset_before": (GRUVariational, keras.layers.GRU, {"reset_after": False}),
 }
 
 

@@ -138,13 +138,7 @@ def test_the_initial_mean_is_scaled_as_in_keras():
 
 
 @pytest.mark.parametrize(
-    "equation",
-    [
-        "ab,bc",
-        "a...b,bc->a...c",
-        "...ab,bc->ac...",
-        "a1,b->c",
-    ],
+    "equation", ["ab,bc", "a...b,bc->a...c", "...ab,bc->ac...", "a1,b->c"]
 )
 def test_refuses_an_equation_of_another_form(equation):
     with pytest.raises(ValueError, match=r"must have the form .*Received: equation="):

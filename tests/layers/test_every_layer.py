@@ -36,10 +36,7 @@ WITHOUT_MEANING = {
     "use_cudnn",
 }
 COIN = posteriors.TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
-FAMILIES = [
-    *posteriors.names(),
-    posteriors.TFPDistribution(tfp.distributions.Laplace),
-]
+FAMILIES = [*posteriors.names(), posteriors.TFPDistribution(tfp.distributions.Laplace)]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=str)
 

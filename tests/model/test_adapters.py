@@ -107,11 +107,7 @@ def test_first_factors_and_last_layers_get_the_posterior(case):
     found = adapters_of(filled(adapted))
     small = tfbbb.posteriors.MeanFieldNormal(initial_scale=1e-7)
     twin = tfbbb.convert(
-        adapted,
-        where="adapters",
-        kl_weight=0.1,
-        posterior=small,
-        bias_posterior=small,
+        adapted, where="adapters", kl_weight=0.1, posterior=small, bias_posterior=small
     )
     names = [layer.name for layer in twin.conversion.layers if layer.posterior]
     assert names == [*dict.fromkeys(each.down.name for each in found), "last"]

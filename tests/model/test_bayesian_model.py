@@ -164,10 +164,7 @@ def test_callbacks_may_come_in_any_form():
         ),
         (lambda: regression(Categorical()).fit(X, LABELS), "at least two classes"),
         (lambda: regression(units=2).fit(X, Y), r"shape \[rows, 2\]"),
-        (
-            lambda: regression(Normal(heteroscedastic=True)),
-            r"2 \* num_targets units",
-        ),
+        (lambda: regression(Normal(heteroscedastic=True)), r"2 \* num_targets units"),
         (lambda: regression("poison"), r"'categorical', .*'normal'.*'poison'"),
     ],
 )

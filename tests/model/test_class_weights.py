@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb.bayes.likelihoods import (
-    Categorical,
-)
+from tfbbb.bayes.likelihoods import Categorical
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.model.training_rows import training_rows
 

@@ -416,9 +416,7 @@ def test_schedule_of_a_conversion_is_saved_before_compile(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"moped": True}, {"kl_weight": 0.1}, {"posterior": "point"}],
-    ids=str,
+    "options", [{"moped": True}, {"kl_weight": 0.1}, {"posterior": "point"}], ids=str
 )
 def test_given_weights_points_and_moped_keep_temperature_one(options):
     if "posterior" in options:

@@ -8,10 +8,7 @@ import tensorflow as tf
 import tfbbb
 from tests.ensembles import ALMOST_A_POINT, X, Y, network
 from tests.repeated_calls import repeated
-from tfbbb.bayes.estimators import (
-    Flipout,
-    ScoreFunction,
-)
+from tfbbb.bayes.estimators import Flipout, ScoreFunction
 from tfbbb.layers import DenseVariational
 
 

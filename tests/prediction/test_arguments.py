@@ -6,11 +6,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.bayes.likelihoods import (
-    Categorical,
-    Normal,
-    Poisson,
-)
+from tfbbb.bayes.likelihoods import Categorical, Normal, Poisson
 from tfbbb.layers import DenseVariational
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")

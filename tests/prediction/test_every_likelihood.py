@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tests.bayes.likelihoods.test_contract import (
-    EVERY,
-    made,
-    size_of,
-    targets_of,
-)
+from tests.bayes.likelihoods.test_contract import EVERY, made, size_of, targets_of
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
 

@@ -264,10 +264,7 @@ def test_rows_of_other_columns_are_refused(rows, message):
         (np.zeros((30, 1251)), "at most 1250 columns"),
         ("abc", "need an axis. Received: array"),
         ({"a": np.zeros(30), "b": 2.0}, r"need an axis.*of column 'b'"),
-        (
-            {"a": np.zeros(30), "b": np.zeros(20)},
-            "30 rows of column 'a', 20 of 'b'",
-        ),
+        ({"a": np.zeros(30), "b": np.zeros(20)}, "30 rows of column 'a', 20 of 'b'"),
         ([np.zeros((30, 1)), tf.zeros([20, 1])], "30 rows of column 0, 20 of 1"),
         ({}, "at least one column"),
         ([], "at least one column"),

@@ -92,10 +92,7 @@ CHANGES = [
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("change", "method"),
-    [
-        *((change, "weight") for change in CHANGES),
-        (assigned, "local"),
-    ],
+    [*((change, "weight") for change in CHANGES), (assigned, "local")],
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_answers_are_those_of_the_present_weights(changing, tmp_path, change, method):

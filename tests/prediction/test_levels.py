@@ -1,10 +1,6 @@
 import pytest
 
-from tfbbb.prediction.levels import (
-    checked_level,
-    checked_levels,
-    write_as_probability,
-)
+from tfbbb.prediction.levels import checked_level, checked_levels, write_as_probability
 
 
 @pytest.mark.parametrize("level", [90, "90%", [0.5, 90.0], ["90 %"]])

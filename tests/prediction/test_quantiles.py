@@ -151,9 +151,7 @@ def test_quantile_of_huge_counts_is_exact(rate):
 
 
 @pytest.mark.parametrize("heteroscedastic", [False, True])
-def test_quantile_of_ordered_classes_is_the_first_reaching_the_level(
-    heteroscedastic,
-):
+def test_quantile_of_ordered_classes_is_the_first_reaching_the_level(heteroscedastic):
     likelihood = OrderedLogistic(5, heteroscedastic)
     likelihood.build((None, 1 + heteroscedastic))
     values = outputs(1 + heteroscedastic, spread=2.0)

@@ -164,9 +164,7 @@ def test_the_command_line_predicts_as_the_client_does(
     assert (
         answers.column_names
         == shown.column_names
-        == [
-            *("mean", "std", "lower_80", "upper_80", "epistemic", "aleatoric"),
-        ]
+        == [*("mean", "std", "lower_80", "upper_80", "epistemic", "aleatoric")]
     )
     prediction = service.model("patients").predict(
         PATIENTS, num_samples=50, seed=3, quantiles=[0.1, 0.9]

@@ -40,7 +40,7 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
         "training draws noise for each row, so that a row of weight 2 and two rows are "
         "equal in the objective (tests/training/test_row_weights.py), not in digits"
-    ),
+    )
 }
 
 

@@ -60,11 +60,7 @@ def test_every_type_of_numbers_or_text_is_read(values, kind, read):
 
 
 @pytest.mark.parametrize(
-    ("values", "type_"),
-    [
-        ([b"\xff", b"x"], "binary"),
-        ([[1], [2]], "list"),
-    ],
+    ("values", "type_"), [([b"\xff", b"x"], "binary"), ([[1], [2]], "list")]
 )
 def test_other_types_are_refused(values, type_):
     with pytest.raises(TableError, match=f"'a' holds values of type {type_}"):

@@ -36,10 +36,7 @@ def block_size(request, monkeypatch):
         ("\n* provisional figures\n", "Line 11, '* provisional figures'"),
         ("Figures of 2024: not yet audited by anyone\n", "Line 10, 'Figures of 2024"),
         ("\nNote,,\nLast updated: 2024-01-01,,\n", "2 lines at the end, from line 11"),
-        (
-            ",,\n,,\nData from database: WDI,,\n",
-            "2 lines from line 10 on, which",
-        ),
+        (",,\n,,\nData from database: WDI,,\n", "2 lines from line 10 on, which"),
         (
             "\nThese figures, for 2024, may change\n",
             "Line 11, 'These figures, for 2024, may change'",

@@ -10,13 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
-from tfbbb.tables import (
-    Column,
-    TableError,
-    TableScan,
-    csv_file,
-    read_table,
-)
+from tfbbb.tables import Column, TableError, TableScan, csv_file, read_table
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.scan import read_cells
 

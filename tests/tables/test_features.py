@@ -99,12 +99,7 @@ def test_the_gradient_is_finite_where_values_are_missing():
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        ["number"],
-        ["text"],
-        ["number", "gaps", "text", "word"],
-    ],
+    "names", [["number"], ["text"], ["number", "gaps", "text", "word"]]
 )
 def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
     table = table_of(names)

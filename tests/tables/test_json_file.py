@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tables import files
 from tests.tables.files import SAME_FILE
-from tfbbb.tables import (
-    Column,
-    TableError,
-    TableScan,
-    json_file,
-    read_table,
-)
+from tfbbb.tables import Column, TableError, TableScan, json_file, read_table
 from tfbbb.tables.scan import read_cells
 
 written = functools.partial(files.written, name="table.jsonl")

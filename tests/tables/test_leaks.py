@@ -94,8 +94,7 @@ def test_named_identifiers_with_missing_values_are_found():
 
 
 @pytest.mark.parametrize(
-    "notation",
-    [NumberNotation(unit="kg"), NumberNotation(currency=True)],
+    "notation", [NumberNotation(unit="kg"), NumberNotation(currency=True)]
 )
 def test_numbers_with_a_unit_are_measurements(notation):
     assert examine(COUNTER, "id", notation) is None

@@ -163,8 +163,7 @@ def test_one_cell_may_decide_the_whole_column(cells):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["yes", "No"], ["t", "F"], ["on", "off"], ["Ja", "nein"], ["sí", "NO"]],
+    "words", [["yes", "No"], ["t", "F"], ["on", "off"], ["Ja", "nein"], ["sí", "NO"]]
 )
 def test_booleans_are_read_in_every_spelling(words):
     assert_read("boolean", [*words, *words, "?"], [1.0, 0.0, 1.0, 0.0, np.nan])

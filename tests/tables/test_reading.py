@@ -16,16 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
-from tfbbb.tables import (
-    TableError,
-    TableScan,
-    csv_file,
-    read_table,
-)
-from tfbbb.tables.format import (
-    BEGINNING_BYTES,
-    other_format,
-)
+from tfbbb.tables import TableError, TableScan, csv_file, read_table
+from tfbbb.tables.format import BEGINNING_BYTES, other_format
 from tfbbb.tables.plain_values import PlainTypes
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

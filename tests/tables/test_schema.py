@@ -4,12 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.tables import (
-    Schema,
-    TableError,
-    read_table,
-    samples,
-)
+from tfbbb.tables import Schema, TableError, read_table, samples
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
 from tfbbb.tables.scan import TableScan, read_cells

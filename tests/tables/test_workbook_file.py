@@ -7,17 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from tests.tables.workbooks import (
-    Days,
-    write_ods,
-    write_xlsx,
-)
-from tfbbb.tables import (
-    TableError,
-    TableScan,
-    read_table,
-    workbook_file,
-)
+from tests.tables.workbooks import Days, write_ods, write_xlsx
+from tfbbb.tables import TableError, TableScan, read_table, workbook_file
 from tfbbb.tables.workbook_file import Sheet
 
 ROWS = [["name", "age", "rate"], ["Ada", 36, 0.5], ["Bob", None, "NA"]]

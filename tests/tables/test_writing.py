@@ -9,12 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import TableError, TableScan, read_table
-from tfbbb.tables.writing import (
-    check_writable,
-    write_csv,
-    write_rows,
-    write_table,
-)
+from tfbbb.tables.writing import check_writable, write_csv, write_rows, write_table
 
 TABLE = pa.table(
     {

@@ -85,10 +85,7 @@ def test_a_write_that_fails_leaves_the_ones_before(tmp_path, monkeypatch):
 
 def test_a_checkpoint_without_room_names_its_directory(tmp_path):
     checkpoints = Checkpoints(tmp_path, 30, "of this")
-    with (
-        small_files(1000),
-        pytest.raises(OSError, match="File too large") as caught,
-    ):
+    with small_files(1000), pytest.raises(OSError, match="File too large") as caught:
         checkpoints.write(1, STATE, {"a": np.zeros(5000)})
     assert caught.value.filename == str(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -2,11 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.tables import (
-    Schema,
-    TableError,
-    TableScan,
-)
+from tfbbb.tables import Schema, TableError, TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training.preparation import prepare
 from tfbbb.training.spec import JobSpec

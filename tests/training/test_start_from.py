@@ -10,11 +10,7 @@ from tests.trained import exported_table
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
 from tfbbb.export.writer import describe
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
-from tfbbb.tables import (
-    Schema,
-    TableError,
-    TableScan,
-)
+from tfbbb.tables import Schema, TableError, TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
@@ -288,10 +284,7 @@ def copy_with_spec(given, version, directory):
             ),
             "The parent version counts its rows more than once.* low_rank_normal",
         ),
-        (
-            spec({"posterior": "point"}),
-            "'point' of the parent version has no density",
-        ),
+        (spec({"posterior": "point"}), "'point' of the parent version has no density"),
         (spec({"layers": [{"type": "layer_normalization"}]}), "normalization layer"),
     ],
     ids=["tempered", "point", "normalization"],

@@ -30,10 +30,7 @@ def spec(target="y", **training):
 
 # One posterior, and a tenth of the rows held out.
 BRIEF = spec(
-    epochs=3,
-    validation={"fraction": 0.1},
-    kl_schedule="constant",
-    model={"members": 1},
+    epochs=3, validation={"fraction": 0.1}, kl_schedule="constant", model={"members": 1}
 )
 
 

@@ -106,12 +106,7 @@ def test_effects_are_those_of_explain(of_numbers, report):
     x = found["x"]
     given = of_numbers.report
     expected = effect(
-        of_numbers.model,
-        given.rows.inputs,
-        "x",
-        points=15,
-        max_rows=50,
-        num_samples=20,
+        of_numbers.model, given.rows.inputs, "x", points=15, max_rows=50, num_samples=20
     )
     np.testing.assert_allclose(x["mean"], expected.mean, rtol=1e-5)
     assert (np.array(x["lower"]) <= x["mean"]).all()

@@ -8,11 +8,7 @@ from __future__ import annotations
 import math
 
 from tfbbb.base.lazy import np, tf
-from tfbbb.base.types import (
-    DType,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import DType, Shape, Tensor
 
 _PHILOX = 1
 _WORDS_PER_COUNT = 4

@@ -39,10 +39,7 @@ class Application(typer.Typer):
 
 
 def add_job_command(
-    app: typer.Typer,
-    function: Callable[..., None],
-    *,
-    without: Collection[str] = (),
+    app: typer.Typer, function: Callable[..., None], *, without: Collection[str] = ()
 ) -> None:
     """Adds a command with the options that `JobSpec` declares.
 

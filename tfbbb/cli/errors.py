@@ -7,10 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-from tfbbb.base.tensorflow_startup import (
-    MissingTensorFlowError,
-    has_tensorflow,
-)
+from tfbbb.base.tensorflow_startup import MissingTensorFlowError, has_tensorflow
 
 # The packages of the extra `service`; see pyproject.toml.
 _SERVICE_PACKAGES = frozenset(

@@ -130,8 +130,7 @@ def judgement_rows(judgement: Mapping[str, Any]) -> list[list[str]]:
 
 
 def echo_judgement(
-    judgement: Mapping[str, Any] | None,
-    echo: Callable[[str], object] = typer.echo,
+    judgement: Mapping[str, Any] | None, echo: Callable[[str], object] = typer.echo
 ) -> None:
     """Prints the figures of a model and of its baselines, and the sentences."""
     if not judgement:

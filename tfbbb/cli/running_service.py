@@ -40,10 +40,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
     from service.shared.temporary import temporary_directory
 
     key = Credential.generate().text
-    with (
-        tempfile.TemporaryFile() as log,
-        temporary_directory("data") as data,
-    ):
+    with tempfile.TemporaryFile() as log, temporary_directory("data") as data:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tfbbb", "serve"),

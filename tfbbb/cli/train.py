@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.cli.errors import (
-    EXIT_LEARNED_NOTHING,
-    CommandError,
-    errors_in_one_sentence,
-)
+from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError, errors_in_one_sentence
 from tfbbb.cli.options import Ignore, ModelOutput, Quick, Sheet, Spec, Table, Target
 from tfbbb.cli.training_table import check_output, read_training_table
 

@@ -20,8 +20,7 @@ _SECONDS_BETWEEN_SUBMISSIONS = 2.0
 
 def worker(
     job: Annotated[
-        str | None,
-        typer.Option(help="Run this queued job alone, and print its log."),
+        str | None, typer.Option(help="Run this queued job alone, and print its log.")
     ] = None,
     models: Models = None,
     data_dir: DataDir = None,

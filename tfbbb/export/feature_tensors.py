@@ -25,9 +25,7 @@ _RESERVED = ("num_samples", "seed", "self")
 
 
 def features_of(
-    model: keras.Model,
-    schema: "Schema | None",
-    names: Sequence[str] | None,
+    model: keras.Model, schema: "Schema | None", names: Sequence[str] | None
 ) -> tuple[Feature, ...]:
     """Returns the features of a model in the order of its inputs."""
     columns = {column.name: column for column in schema.features} if schema else {}

@@ -19,12 +19,7 @@ from tfbbb.base.extras import import_extra
 from tfbbb.base.files import check_free, flush
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Structure, Tensor
-from tfbbb.export.feature_tensors import (
-    features_of,
-    input_specs,
-    packing,
-    tensor_specs,
-)
+from tfbbb.export.feature_tensors import features_of, input_specs, packing, tensor_specs
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.writer import class_names
 from tfbbb.prediction.answers import Answers, summary_outputs

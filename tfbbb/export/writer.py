@@ -31,9 +31,7 @@ from tfbbb.export.manifest import (
     NumpyInfo,
     file_digests,
 )
-from tfbbb.export.numpy_engine.writer import (
-    write_numpy_functions,
-)
+from tfbbb.export.numpy_engine.writer import write_numpy_functions
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -158,10 +156,7 @@ def write_saved_model(
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
     kl_weight = weights.pop() if len(weights) == 1 else None
-    with (
-        disk_faults_named(Path(path).parent),
-        atomic_directory(path) as staging,
-    ):
+    with disk_faults_named(Path(path).parent), atomic_directory(path) as staging:
         tf.saved_model.save(root, str(staging), signatures)
         (staging / MANIFEST_PATH).parent.mkdir()
         for name, content in (extra_files or {}).items():

@@ -72,9 +72,7 @@ def _dense(
     return _gram(np.concatenate(jacobians, -1))
 
 
-def _of_outer_products(
-    factors: Sequence[tuple[np.ndarray, np.ndarray]],
-) -> np.ndarray:
+def _of_outer_products(factors: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Returns the curvature of weights whose derivatives are outer products.
 
     With inputs a [rows, I] and signals s [rows, Q, U] of the weights k and l, `C_iu,jv

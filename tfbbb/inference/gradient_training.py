@@ -30,10 +30,7 @@ class GradientTraining(InferenceMethod):
     """
 
     def __init__(
-        self,
-        epochs: int = 200,
-        batch_size: int = 32,
-        learning_rate: float = 0.01,
+        self, epochs: int = 200, batch_size: int = 32, learning_rate: float = 0.01
     ):
         self.epochs = positive_integer("epochs", epochs)
         self.batch_size = positive_integer("batch_size", batch_size)

@@ -8,11 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.noise import fold
-from tfbbb.base.numbers import (
-    int32,
-    positive_integer,
-    positive_number,
-)
+from tfbbb.base.numbers import int32, positive_integer, positive_number
 from tfbbb.base.types import KernelResults, LogDensity, Tensor, TransitionKernel
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.posterior_sampler import PosteriorSampler
@@ -369,9 +365,7 @@ class HMC(HamiltonianMethod):
         import tensorflow_probability as tfp
 
         return tfp.mcmc.HamiltonianMonteCarlo(
-            log_density,
-            step_size=0.1,
-            num_leapfrog_steps=self.num_leapfrog_steps,
+            log_density, step_size=0.1, num_leapfrog_steps=self.num_leapfrog_steps
         )
 
     def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:

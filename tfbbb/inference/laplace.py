@@ -10,11 +10,7 @@ from scipy import linalg
 
 from tfbbb.base import types
 from tfbbb.base.numbers import choice, positive_number
-from tfbbb.base.private_apis import (
-    graph_of,
-    mask_of,
-    producer,
-)
+from tfbbb.base.private_apis import graph_of, mask_of, producer
 from tfbbb.base.types import ArrayLike, Identifier, Options
 from tfbbb.bayes import likelihoods, posteriors
 from tfbbb.bayes.likelihoods import Likelihood

@@ -118,8 +118,7 @@ class RowPass:
             by_layer.setdefault(key, []).append(Products(inputs, signals))
         jacobians = {
             key: tf.reshape(
-                each,
-                [tf.shape(each)[0], each.shape[1], each.shape[2:].num_elements()],
+                each, [tf.shape(each)[0], each.shape[1], each.shape[2:].num_elements()]
             )
             for key, each in zip(own, together[len(calls) :], strict=True)
         }

@@ -7,12 +7,7 @@ import zlib
 
 import keras
 
-from tfbbb.base.private_apis import (
-    graph_of,
-    layers_within,
-    nodes_by_depth,
-    sublayers,
-)
+from tfbbb.base.private_apis import graph_of, layers_within, nodes_by_depth, sublayers
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:

@@ -7,18 +7,8 @@ from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.adapted import Adapted, adapted, reason_without_adapter
 from tfbbb.model.conversion import to_deterministic
-from tfbbb.model.converted_layers import (
-    Where,
-    chosen_layers,
-    last_layers,
-    parts,
-)
-from tfbbb.model.network_copy import (
-    check_model,
-    cloned,
-    copy_weights,
-    plain_config,
-)
+from tfbbb.model.converted_layers import Where, chosen_layers, last_layers, parts
+from tfbbb.model.network_copy import check_model, cloned, copy_weights, plain_config
 
 __all__ = ["Adapted", "add", "merge"]
 

@@ -459,10 +459,7 @@ class BayesianModel(PredictiveModel):
             return super().train_step(data)
 
     def _weigh_classes(
-        self,
-        class_weight: Mapping[int, float],
-        rows: TrainingRows,
-        arguments: Options,
+        self, class_weight: Mapping[int, float], rows: TrainingRows, arguments: Options
     ) -> TrainingRows:
         """Puts the weights of classes into the arguments of `keras.Model.fit`."""
         weights = relative_class_weights(class_weight, self.likelihood, rows)

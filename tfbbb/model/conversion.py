@@ -10,17 +10,9 @@ import numpy as np
 from keras import tree
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.private_apis import (
-    graph_of,
-    output_structure,
-    producer,
-)
+from tfbbb.base.private_apis import graph_of, output_structure, producer
 from tfbbb.base.suggestions import did_you_mean
-from tfbbb.base.types import (
-    Identifier,
-    Options,
-    Tensor,
-)
+from tfbbb.base.types import Identifier, Options, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood

@@ -121,9 +121,5 @@ def describe(
             if getattr(layer, "lora_enabled", False):
                 note += ", LoRA merged into the kernel"
         yield ConvertedLayer(
-            layer.name,
-            type(new).__name__,
-            weights,
-            is_variational,
-            note,
+            layer.name, type(new).__name__, weights, is_variational, note
         )

@@ -102,8 +102,7 @@ def chosen_layers(
 def last_layers(model: keras.Model) -> set[int]:
     """Returns the ids of the last layers with a counterpart before the outputs."""
     return _last(
-        model,
-        {id(x) for x in parts(model) if x.weights and type(x) in TO_VARIATIONAL},
+        model, {id(x) for x in parts(model) if x.weights and type(x) in TO_VARIATIONAL}
     )
 
 
@@ -230,9 +229,4 @@ def _last(model: keras.Model, possible: set[int]) -> set[int]:
 def shared_arguments(layer: keras.Layer) -> set[str]:
     """Returns the names of the arguments that a layer and its counterpart both take."""
     deterministic = TO_DETERMINISTIC.get(type(layer), type(layer))
-    return {
-        "name",
-        "trainable",
-        "dtype",
-        *inspect.signature(deterministic).parameters,
-    }
+    return {"name", "trainable", "dtype", *inspect.signature(deterministic).parameters}

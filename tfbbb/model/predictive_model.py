@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import keras
 import numpy as np
 
-from tfbbb.base.clones import (
-    Clonable,
-    arguments_in_config,
-    mark_outputs,
-)
+from tfbbb.base.clones import Clonable, arguments_in_config, mark_outputs
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.private_apis import is_h5_of_whole_models, sublayers
 from tfbbb.base.types import ArrayLike, Options, Structure

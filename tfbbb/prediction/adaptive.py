@@ -104,9 +104,7 @@ def count_needed_draws(
 
 
 def check_bounds(
-    max_standard_error: float | None,
-    relative_error: bool,
-    max_memory_mb: float,
+    max_standard_error: float | None, relative_error: bool, max_memory_mb: float
 ) -> None:
     """Raises ValueError for invalid bounds of a prediction."""
     if max_standard_error is not None:

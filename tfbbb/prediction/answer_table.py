@@ -115,10 +115,7 @@ def _sets(
 
 
 def _numbers(
-    name: str,
-    values: np.ndarray,
-    axes: list[list[str]],
-    classes: Sequence[str] | None,
+    name: str, values: np.ndarray, axes: list[list[str]], classes: Sequence[str] | None
 ) -> Iterator[tuple[str, pa.Array]]:
     """Yields the columns of numbers [n, ...], each with its name.
 

@@ -34,9 +34,7 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
 
     def call(*arguments: Structure) -> Structure:
         results = tf.raw_ops.StatefulPartitionedCall(
-            args=tf.nest.flatten(arguments) + captured,
-            Tout=dtypes,
-            f=concrete,
+            args=tf.nest.flatten(arguments) + captured, Tout=dtypes, f=concrete
         )
         return pack(iter(results))
 
@@ -75,9 +73,7 @@ def joined(*parts: Structure) -> Structure:
     return map_leaves(join, *parts)
 
 
-def _packing(
-    structure: Structure,
-) -> Callable[[Iterator[tf.Tensor]], Structure]:
+def _packing(structure: Structure) -> Callable[[Iterator[tf.Tensor]], Structure]:
     """Returns a fast function that packs tensors, in order, into a structure."""
     if isinstance(structure, dict):
         parts = {name: _packing(structure[name]) for name in sorted(structure)}

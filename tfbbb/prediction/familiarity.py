@@ -505,10 +505,7 @@ class Familiarity:
         return (which * _MIX + first) * _MIX + second
 
     def nearest(
-        self,
-        rows: Tensor,
-        number: int = _NEIGHBOURS,
-        own: np.ndarray | None = None,
+        self, rows: Tensor, number: int = _NEIGHBOURS, own: np.ndarray | None = None
     ) -> tf.Tensor:
         """Returns the indices of the nearest representatives, [n, number].
 

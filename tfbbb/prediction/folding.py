@@ -12,11 +12,7 @@ import keras
 import tensorflow as tf
 from keras import activations
 
-from tfbbb.base.batch_layout import (
-    dimensions,
-    merge_leading,
-    split_leading,
-)
+from tfbbb.base.batch_layout import dimensions, merge_leading, split_leading
 from tfbbb.base.types import Tensor
 from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.convolution import channels_apart

@@ -141,10 +141,7 @@ class Program:
         """The specs of the inputs, with the deviations if there are any."""
         if not self.num_beyond:
             return self.input_specs
-        return [
-            self.input_specs,
-            tf.TensorSpec([None, self.num_beyond], tf.float32),
-        ]
+        return [self.input_specs, tf.TensorSpec([None, self.num_beyond], tf.float32)]
 
     @property
     def outputs_spec(self) -> tf.TensorSpec:

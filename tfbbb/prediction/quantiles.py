@@ -10,11 +10,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.bayes.likelihoods.inversion import (
-    bracket_of_counts,
-    inverted,
-    least_integer,
-)
+from tfbbb.bayes.likelihoods.inversion import bracket_of_counts, inverted, least_integer
 from tfbbb.prediction.blocks import map_blocks
 from tfbbb.prediction.draw_weights import average_over_draws
 

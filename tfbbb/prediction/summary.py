@@ -16,12 +16,7 @@ from tfbbb.prediction.draw_weights import weighted_sum
 Sums = dict[str, tf.Tensor]
 
 # Sums that are added over blocks as they are.
-_PLAIN_SUMS = (
-    "draws",
-    "noise_variance",
-    "location_variance",
-    "entropies",
-)
+_PLAIN_SUMS = ("draws", "noise_variance", "location_variance", "entropies")
 
 
 def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:

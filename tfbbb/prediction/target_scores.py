@@ -51,9 +51,7 @@ def cdf_step(
 
 
 def in_intervals(
-    prediction: Predictive | CrossFitted,
-    targets: ArrayLike,
-    levels: Sequence[float],
+    prediction: Predictive | CrossFitted, targets: ArrayLike, levels: Sequence[float]
 ) -> Tensor:
     """Returns whether intervals hold the targets, [rows, Q, ..., k].
 

@@ -18,10 +18,7 @@ from tfbbb.training.spec.part import SpecPart
 _PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpec}
 # The rows and the target are those of `fit`, the seed is `random_state`, and versions
 # are a service's.
-_NOT_PARAMETERS = {
-    *("target", "features", "task", "seed"),
-    *("publish", "start_from"),
-}
+_NOT_PARAMETERS = {*("target", "features", "task", "seed"), *("publish", "start_from")}
 
 
 def _fields(spec: type[SpecPart]) -> dict[str, str | None]:

@@ -18,12 +18,7 @@ from tfbbb.tables.column_names import (
     describe_names,
     fill_names,
 )
-from tfbbb.tables.csv_blocks import (
-    CsvBlocks,
-    UncertainRows,
-    parse_blocks,
-    write_blocks,
-)
+from tfbbb.tables.csv_blocks import CsvBlocks, UncertainRows, parse_blocks, write_blocks
 from tfbbb.tables.csv_rows import (
     RECENT,
     RegularRows,
@@ -116,11 +111,7 @@ class CsvFile:
     """A CSV file, compressed or not, as record batches of texts."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        compression: Compression | None,
-        delimiter: Delimiter = ",",
+        self, path: Path, *, compression: Compression | None, delimiter: Delimiter = ","
     ) -> None:
         self._source = CsvSource(path, compression, BLOCK_BYTES)
         self._preferred = delimiter

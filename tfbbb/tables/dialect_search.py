@@ -8,12 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
-from tfbbb.tables.dialect import (
-    DELIMITERS,
-    DecimalMark,
-    Delimiter,
-    Dialect,
-)
+from tfbbb.tables.dialect import DELIMITERS, DecimalMark, Delimiter, Dialect
 from tfbbb.tables.format import BEGINNING_BYTES
 from tfbbb.tables.header_search import (
     Reading,

@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from tfbbb.tables.column_names import (
-    complete_names,
-    fill_names,
-    list_names,
-)
+from tfbbb.tables.column_names import complete_names, fill_names, list_names
 from tfbbb.tables.csv_file import TextColumns
 from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.dialect import Dialect

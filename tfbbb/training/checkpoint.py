@@ -137,10 +137,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     These are the variables of the layers, their random states and the optimizer.
     Keras' own names differ each time a model is created.
     """
-    parts = {
-        "model": model.variables,
-        "optimizer": model.optimizer.variables,
-    }
+    parts = {"model": model.variables, "optimizer": model.optimizer.variables}
     return {
         f"{part}/{number}": variable
         for part, variables in parts.items()

@@ -27,12 +27,7 @@ from tfbbb.judging.evaluation.gradient_boosting import (
     score_gradient_boosting,
 )
 from tfbbb.judging.evaluation.input_encoding import named_columns
-from tfbbb.judging.evaluation.judgement import (
-    MODEL,
-    PARENT,
-    is_worse,
-    judge,
-)
+from tfbbb.judging.evaluation.judgement import MODEL, PARENT, is_worse, judge
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
 from tfbbb.judging.types import Inputs
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE

@@ -12,10 +12,7 @@ import tensorflow as tf
 from keras.optimizers.schedules import LearningRateSchedule
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.private_apis import (
-    gradients_freed_with_graphs,
-    without_symbolic_build,
-)
+from tfbbb.base.private_apis import gradients_freed_with_graphs, without_symbolic_build
 from tfbbb.base.types import Options, Structure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import TrainingRows

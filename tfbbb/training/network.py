@@ -14,11 +14,7 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
 from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
-from tfbbb.training.spec.layers import (
-    BatchNormalizationLayer,
-    DenseLayer,
-    DropoutLayer,
-)
+from tfbbb.training.spec.layers import BatchNormalizationLayer, DenseLayer, DropoutLayer
 
 # More than the number of weight tensors of a network, each of which has a seed.
 _SEEDS_APART = 1000

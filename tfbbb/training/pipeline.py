@@ -317,10 +317,7 @@ def result(run: Run) -> TrainedTable:
     best.model.familiarity = run.familiarity
     best.model.extrapolation = run.extrapolation
     network = best.network.model_copy(update={"members": plan.group_size})
-    chosen: Config = {
-        "learning_rate": plan.learning_rate,
-        "kl_schedule": plan.schedule,
-    }
+    chosen: Config = {"learning_rate": plan.learning_rate, "kl_schedule": plan.schedule}
     if len(plan.temperatures) > 1 and best.choice is not None:
         temperature = best.choice.best.temperature
         chosen["kl_schedule"] = kl_schedule_at(temperature)

@@ -21,11 +21,7 @@ from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.values import first_row, without_views
-from tfbbb.training.column_choice import (
-    HELD_OUT,
-    choose_columns,
-    has_more_columns_than,
-)
+from tfbbb.training.column_choice import HELD_OUT, choose_columns, has_more_columns_than
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_folds
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema

@@ -70,10 +70,7 @@ def describe_recipe(run: Run) -> Config:
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),
         "metrics_from": _metrics_from(
-            run.members,
-            len(run.targets),
-            prepared.split,
-            bool(run.steps_on_more_rows),
+            run.members, len(run.targets), prepared.split, bool(run.steps_on_more_rows)
         ),
         "remarks": [
             *prepared.schema.column_warnings,

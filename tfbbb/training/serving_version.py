@@ -48,11 +48,7 @@ class ServingVersion:
         return load(self.directory)
 
     def clearly_better(
-        self,
-        own: PredictedRows,
-        inputs: Inputs,
-        targets: np.ndarray,
-        schema: Schema,
+        self, own: PredictedRows, inputs: Inputs, targets: np.ndarray, schema: Schema
     ) -> tuple[Config, PredictedRows] | None:
         """Compares a new model with this version on the rows that measure the model.
 

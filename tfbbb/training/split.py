@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.types import Config
-from tfbbb.tables import (
-    Schema,
-    TableError,
-    split,
-)
+from tfbbb.tables import Schema, TableError, split
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import ColumnSource, check_columns_exist
 from tfbbb.tables.groups_and_times import group_repeated_rows, read_groups, read_times

@@ -418,9 +418,7 @@ def _negative_binomial(parameters: np.ndarray, rows: _Rows) -> Any:
 _FACTOR, _TRUST, _WEIGHT = (-8.0, 4.0), (0.0, 1.5), (-4.0, 4.0)
 _FAMILIES = {
     "student_t": _Family(
-        (0.0, 0.5, 0.0, 1.5),
-        (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)),
-        _student_t,
+        (0.0, 0.5, 0.0, 1.5), (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)), _student_t
     ),
     "poisson": _Family((0.0,), (_WEIGHT,), _poisson, discrete=True),
     "negative_binomial": _Family(

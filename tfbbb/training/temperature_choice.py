@@ -15,12 +15,7 @@ from tfbbb.prediction.recalibration.factors import scaling
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.left_out_error import (
-    Trial,
-    is_off,
-    most_likely,
-    relative_error,
-)
+from tfbbb.training.left_out_error import Trial, is_off, most_likely, relative_error
 
 # A factor that is fitted to n rows has a relative standard error of about
 # 1 / sqrt(2 n).

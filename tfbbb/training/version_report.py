@@ -13,11 +13,7 @@ from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.judging.explain.effects import effect
 from tfbbb.judging.explain.importance import permutation_importance
-from tfbbb.judging.explain.rows import (
-    Rows,
-    predicted,
-    sampled,
-)
+from tfbbb.judging.explain.rows import Rows, predicted, sampled
 from tfbbb.judging.explain.variance_split import variance_split
 from tfbbb.judging.report import (
     FORMAT,

@@ -2,12 +2,7 @@
 
 from service.shared.database.audit import Actor, acting
 from service.shared.database.creation import DatabaseVersionError, create_tables
-from service.shared.database.database import (
-    LOST,
-    Database,
-    report_outage,
-    timestamp,
-)
+from service.shared.database.database import LOST, Database, report_outage, timestamp
 from service.shared.database.tables import Base, new_id
 
 __all__ = [

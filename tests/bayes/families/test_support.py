@@ -9,12 +9,7 @@ from tfbbb import likelihoods
 from tfbbb.bayes.families.support import Support
 from tfbbb.training.spec import JobSpec
 
-BOUNDS = [
-    (0.0, 1.0),
-    (10.0, 20.0),
-    (-1.0, 1.0),
-    (-3.3, 1e8),
-]
+BOUNDS = [(0.0, 1.0), (10.0, 20.0), (-1.0, 1.0), (-3.3, 1e8)]
 
 
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
@@ -40,13 +35,7 @@ def test_open_bounds_exclude_what_single_precision_rounds_to_them(low, high):
 
 
 @pytest.mark.parametrize(
-    "bounds",
-    [
-        (2.0, 1.0),
-        (1e8, 1e8 + 1.0),
-        (0.0, np.inf),
-        (np.nan, 1.0),
-    ],
+    "bounds", [(2.0, 1.0), (1e8, 1e8 + 1.0), (0.0, np.inf), (np.nan, 1.0)]
 )
 def test_bounds_without_room_are_refused(bounds):
     with pytest.raises(ValueError, match=r"`low` smaller than `high`.*Received: low="):

@@ -1,9 +1,7 @@
 import pytest
 
 from tfbbb import likelihoods
-from tfbbb.bayes.likelihoods import (
-    Normal,
-)
+from tfbbb.bayes.likelihoods import Normal
 
 
 @pytest.mark.parametrize("unknown", ["gaussian", None, 3, Normal])

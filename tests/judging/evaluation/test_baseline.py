@@ -289,12 +289,7 @@ ONE_ROW = np.where(np.arange(200) == 5, 85.0, SPREAD)
             "The model has 5.8 times the error of OTHER, which may be chance, but its "
             "probabilities are better by 2.1 nats per row.",
         ),
-        (
-            SPREAD,
-            0.0 * SPREAD,
-            0.0,
-            "The model errs, and OTHER never does.",
-        ),
+        (SPREAD, 0.0 * SPREAD, 0.0, "The model errs, and OTHER never does."),
     ],
 )
 def test_a_worse_model_is_said_to_be_worse_by_how_much(model, other, gain, sentence):

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tests.judging.explain.known_model import (
-    DEVIATION,
-    NOISE,
-    SLOPE,
-    Classes,
-    Line,
-)
+from tests.judging.explain.known_model import DEVIATION, NOISE, SLOPE, Classes, Line
 from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain import explain
 from tfbbb.judging.explain.effects import effect

@@ -99,9 +99,7 @@ def test_a_layer_frozen_at_first_can_be_unfrozen():
 
 
 @pytest.mark.parametrize(
-    "hidden",
-    [tf.nn.softplus, lambda variable: variable + 0.0],
-    ids=["softplus", "sum"],
+    "hidden", [tf.nn.softplus, lambda variable: variable + 0.0], ids=["softplus", "sum"]
 )
 def test_layers_warn_of_variables_that_they_do_not_train(hidden):
     variable = tf.Variable(1.0, name="hidden_scale")

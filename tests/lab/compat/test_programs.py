@@ -249,9 +249,7 @@ def test_bayesian_lenet(policy):
             keras.layers.MaxPooling2D(pool_size=[2, 2], strides=[2, 2], padding="same"),
             keras.layers.Flatten(),
             tfpl.DenseFlipout(
-                8,
-                kernel_divergence_fn=kl_divergence_function,
-                activation=tf.nn.relu,
+                8, kernel_divergence_fn=kl_divergence_function, activation=tf.nn.relu
             ),
             tfpl.DenseFlipout(
                 10,

@@ -38,10 +38,7 @@ def best_model(columns, targets, posterior="full_covariance_normal"):
     mean, covariance = exact_posterior(columns, targets)
     inputs = keras.Input((columns.shape[1],))
     layer = tfbbb.layers.DenseVariational(
-        1,
-        use_bias=False,
-        posterior=posterior,
-        prior=tfbbb.priors.Normal(PRIOR_SCALE),
+        1, use_bias=False, posterior=posterior, prior=tfbbb.priors.Normal(PRIOR_SCALE)
     )
     likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
     model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)

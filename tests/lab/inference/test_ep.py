@@ -128,9 +128,7 @@ def test_clutter_problem_is_close_to_quadrature():
     variance = share @ (w[:, 0] - mean) ** 2
     log_z = special.logsumexp(log_joint) + math.log(w[1, 0] - w[0, 0])
     found = expectation_propagation(
-        ClutterSites(y[:, None]),
-        (np.zeros(1), np.array([[100.0]])),
-        damping=0.3,
+        ClutterSites(y[:, None]), (np.zeros(1), np.array([[100.0]])), damping=0.3
     )
     assert found.converged
     np.testing.assert_allclose(found.mean, [mean], atol=0.05 * math.sqrt(variance))
@@ -219,8 +217,7 @@ def test_logistic_model_predicts_by_its_posterior():
     )
     design = np.column_stack([X, np.ones(30)])
     found = expectation_propagation(
-        LogisticSites(design, LABELS),
-        (np.zeros(3), np.full(3, PRIOR_SCALE**2)),
+        LogisticSites(design, LABELS), (np.zeros(3), np.full(3, PRIOR_SCALE**2))
     )
     layer = model.variational_layers[0]
     np.testing.assert_allclose(layer.bias.mean, found.mean[2:], rtol=1e-5)

@@ -14,9 +14,7 @@ from tests.prediction.recalibration.known_models import (
     shared_network,
     spread_out,
 )
-from tfbbb.bayes.likelihoods import (
-    Normal,
-)
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.prediction.recalibration import IsotonicPIT
 
 SKEWED = stats.gumbel_r(0.3, 1.2)

@@ -10,12 +10,7 @@ from tests.prediction.recalibration.known_models import (
     shared_network,
     spread_out,
 )
-from tfbbb.bayes.likelihoods import (
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    StudentT,
-)
+from tfbbb.bayes.likelihoods import LogNormal, MultivariateNormal, Normal, StudentT
 from tfbbb.prediction.recalibration import VarianceScaling
 
 

@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss
 
-from tests.scores.metrics.known_predictions import (
-    Classes,
-    classes,
-    labels,
-)
+from tests.scores.metrics.known_predictions import Classes, classes, labels
 from tfbbb.scores.metrics import (
     BrierScore,
     brier_score,

@@ -9,11 +9,7 @@ import tensorflow as tf
 
 import tfbbb
 from tests.ensembles import ALMOST_A_POINT
-from tests.scores.metrics.known_predictions import (
-    OrderedClasses,
-    classes,
-    labels,
-)
+from tests.scores.metrics.known_predictions import OrderedClasses, classes, labels
 from tfbbb import metrics
 from tfbbb.scores.metrics.step_prediction import StepPrediction
 
@@ -28,10 +24,7 @@ def network(likelihood, units, members=1):
     """Returns a model whose draws hardly differ, but for its members."""
     inputs = keras.Input((3,))
     outputs = tfbbb.layers.DenseVariational(
-        units,
-        posterior=ALMOST_A_POINT,
-        bias_posterior=ALMOST_A_POINT,
-        kl_weight=1e-3,
+        units, posterior=ALMOST_A_POINT, bias_posterior=ALMOST_A_POINT, kl_weight=1e-3
     )(inputs)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
 

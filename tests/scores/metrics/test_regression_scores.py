@@ -3,11 +3,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import root_mean_squared_error as sklearn_rmse
 
-from tests.scores.metrics.known_predictions import (
-    Mixture,
-    normals,
-    values,
-)
+from tests.scores.metrics.known_predictions import Mixture, normals, values
 from tfbbb.scores.metrics import negative_log_likelihood, root_mean_squared_error
 
 

@@ -6,10 +6,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.plots.normal_prediction import (
-    NormalPrediction,
-    UniformPrediction,
-)
+from tests.scores.plots.normal_prediction import NormalPrediction, UniformPrediction
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.metrics import pit_values
 from tfbbb.scores.plots import calibration_curve, pit_histogram
@@ -65,9 +62,7 @@ def test_the_band_of_the_curve_is_binomial(values):
 
 
 @pytest.mark.parametrize("rows", [20, 1000])
-def test_the_band_of_the_histogram_has_its_confidence(
-    rows,
-):
+def test_the_band_of_the_histogram_has_its_confidence(rows):
     options = {"bins": 8, "confidence": 0.8, "axes": Figure().subplots()}
     values = np.linspace(0.0, 1.0, rows)
     axes = pit_histogram(UniformPrediction(rows), values, **options)

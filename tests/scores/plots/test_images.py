@@ -4,11 +4,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from tests.scores.plots import pictures
-from tests.scores.plots.pictures import (
-    BASELINE,
-    PICTURES,
-    save_without_text,
-)
+from tests.scores.plots.pictures import BASELINE, PICTURES, save_without_text
 from tfbbb import plots
 
 # Root mean square of the differences in colour, from 0 to 1. Releases 3.10 and 3.11 of

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 
-def test_process_that_starts_anew_is_another_run_of_its_command(
-    tmp_path: Path,
-) -> None:
+def test_process_that_starts_anew_is_another_run_of_its_command(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys\n"

@@ -39,10 +39,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="module")
 def client(settings: Settings) -> Iterator[Client]:
     settings.models.mkdir()
-    with (
-        serving(settings) as http,
-        Client(str(http.base_url), ADMIN_KEY) as client,
-    ):
+    with serving(settings) as http, Client(str(http.base_url), ADMIN_KEY) as client:
         yield client
 
 

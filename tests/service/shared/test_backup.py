@@ -25,11 +25,7 @@ BACKUPS = 2
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     root = tmp_path / "here"
-    settings = Settings(
-        models=root / "models",
-        data_dir=root / "data",
-        job_slots=0,
-    )
+    settings = Settings(models=root / "models", data_dir=root / "data", job_slots=0)
     version = settings.models / "wine" / "1"
     version.mkdir(parents=True)
     (version / "saved_model.pb").write_text("graph")

@@ -73,11 +73,7 @@ class Likelihood(_Layer):
         document_inherited_arguments(cls)
 
     def __init__(
-        self,
-        *,
-        members: int = 1,
-        bounds: Sequence[float] | None = None,
-        **kwargs: Any,
+        self, *, members: int = 1, bounds: Sequence[float] | None = None, **kwargs: Any
     ):
         super().__init__(**kwargs)
         self.bounds = None if bounds is None else tuple(map(float, bounds))

@@ -1,15 +1,7 @@
 """`tfbbb remote`: commands that call a running service."""
 
 from tfbbb.cli.application import Application, add_job_command
-from tfbbb.cli.remote import (
-    datasets,
-    feedback,
-    jobs,
-    models,
-    predict,
-    train,
-    watch,
-)
+from tfbbb.cli.remote import datasets, feedback, jobs, models, predict, train, watch
 from tfbbb.cli.remote.service import Key, Url
 
 __all__ = ["remote"]

@@ -61,12 +61,7 @@ def feedback(
             echo_note(note)
         table = table.filter(pa.array(known))
         targets = name_classes(found.values[known], classes)
-        scored = remote_model.feedback(
-            table,
-            targets,
-            version=version,
-            label=label,
-        )
+        scored = remote_model.feedback(table, targets, version=version, label=label)
         typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
         _echo(remote_model.describe_feedback(scored))
 

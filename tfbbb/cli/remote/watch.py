@@ -13,11 +13,7 @@ if TYPE_CHECKING:
     from tfbbb.client import Event, Job
 
 
-def watch(
-    job: JobIdOrNone = None,
-    url: Url = None,
-    key: Key = None,
-) -> None:
+def watch(job: JobIdOrNone = None, url: Url = None, key: Key = None) -> None:
     """Show a job's progress until the job ends.
 
     Ctrl-C stops the command, not the job.

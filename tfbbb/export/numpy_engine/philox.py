@@ -25,10 +25,7 @@ def key_and_counter(seed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def words(
-    shape: tuple[int, ...],
-    key: np.ndarray,
-    counter: np.ndarray,
-    dtype: np.dtype,
+    shape: tuple[int, ...], key: np.ndarray, counter: np.ndarray, dtype: np.dtype
 ) -> np.ndarray:
     """Returns random bits of 32- or 64-bit integers.
 

@@ -270,10 +270,7 @@ def compare(model: PredictedRows, other: PredictedRows, targets: np.ndarray) -> 
             "reduction": 1.0 - least / worst if worst > 0 else None,
             "z": _z(others - own, model.weights),
         },
-        "log_likelihood": {
-            "gain": model.average(gains),
-            "z": _z(gains, model.weights),
-        },
+        "log_likelihood": {"gain": model.average(gains), "z": _z(gains, model.weights)},
     }
 
 
@@ -386,10 +383,7 @@ def _deciding_rows_sentence(
     own = model.take(others)
     compared = [
         describe_comparison(
-            other,
-            own,
-            compare(own, found.take(others), targets[others]),
-            len(others),
+            other, own, compare(own, found.take(others), targets[others]), len(others)
         )[0]
         for other, found in predictions.items()
         if other != MODEL

@@ -120,13 +120,7 @@ def effect(
     if not hasattr(prediction, "probabilities"):
         mean, lower, upper = mean[:, 0], lower[:, 0], upper[:, 0]
     return Effect(
-        name,
-        tuple(values.tolist()),
-        mean,
-        lower,
-        upper,
-        between,
-        date=is_date(column),
+        name, tuple(values.tolist()), mean, lower, upper, between, date=is_date(column)
     )
 
 

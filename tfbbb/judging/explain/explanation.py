@@ -10,11 +10,7 @@ from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain.effects import Effect, effect
 from tfbbb.judging.explain.importance import Importance, permutation_importance
-from tfbbb.judging.explain.rows import (
-    Rows,
-    predicted,
-    sampled,
-)
+from tfbbb.judging.explain.rows import Rows, predicted, sampled
 from tfbbb.judging.explain.unusual_rows import (
     UnusualRow,
     least_like_training,

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
-from tfbbb.judging.explain.rows import (
-    Rows,
-    predicted,
-    sampled,
-)
+from tfbbb.judging.explain.rows import Rows, predicted, sampled
 from tfbbb.judging.types import Inputs, Model
 
 

@@ -81,12 +81,7 @@ class CAVI(LinearMethod):
             q, max_iterations=self.max_iterations, tolerance=self.tolerance
         )
         return conjugate_model(
-            problem,
-            q,
-            self,
-            bounds,
-            converged=converged,
-            iterations=len(bounds),
+            problem, q, self, bounds, converged=converged, iterations=len(bounds)
         )
 
 

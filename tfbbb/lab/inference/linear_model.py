@@ -8,11 +8,7 @@ import numpy as np
 from tfbbb.base.numbers import choice
 from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood, Normal
-from tfbbb.bayes.posteriors import (
-    FullCovarianceNormal,
-    JointNormal,
-    MeanFieldNormal,
-)
+from tfbbb.bayes.posteriors import FullCovarianceNormal, JointNormal, MeanFieldNormal
 from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.priors import GammaNormal
 from tfbbb.bayes.priors import Normal as NormalPrior

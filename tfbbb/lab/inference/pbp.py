@@ -9,11 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.numbers import (
-    int32,
-    positive_integer,
-    positive_number,
-)
+from tfbbb.base.numbers import int32, positive_integer, positive_number
 from tfbbb.base.types import ArrayLike, Identifier, Options, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import GammaNormal
@@ -429,10 +425,7 @@ def _with_moments(
     )
     # A weight whose variance would not be positive stays as it is.
     usable = (new_variance > 0.0) & tf.math.is_finite(new_mean + new_variance)
-    return (
-        tf.where(usable, new_mean, mean),
-        tf.where(usable, new_variance, variance),
-    )
+    return (tf.where(usable, new_mean, mean), tf.where(usable, new_variance, variance))
 
 
 def _updated_gamma(precision: Gamma, square: tf.Tensor, variance: tf.Tensor) -> Gamma:

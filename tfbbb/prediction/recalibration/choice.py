@@ -12,11 +12,7 @@ from tfbbb.base.texts import snake_case
 from tfbbb.base.types import ArrayLike, Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
-from tfbbb.prediction.recalibration.cross_fitted import (
-    FOLDS,
-    CrossFitted,
-    HeldOut,
-)
+from tfbbb.prediction.recalibration.cross_fitted import FOLDS, CrossFitted, HeldOut
 from tfbbb.prediction.recalibration.fitting import conformal, suitable
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration

@@ -266,9 +266,7 @@ def _losses_of_factor(
     return losses
 
 
-def scaling(
-    likelihood: Likelihood,
-) -> type[Temperature] | type[VarianceScaling] | None:
+def scaling(likelihood: Likelihood) -> type[Temperature] | type[VarianceScaling] | None:
     """Returns the kind of recalibration by one factor; None if none suits."""
     if isinstance(likelihood, Classification):
         return Temperature
@@ -362,10 +360,7 @@ def _descent(loss: Callable[[int], float], place: int) -> int:
 
 
 def _best_between(
-    loss: Callable[[float], float],
-    low: float,
-    high: float,
-    tolerance: float = _COARSE,
+    loss: Callable[[float], float], low: float, high: float, tolerance: float = _COARSE
 ) -> float:
     found = minimize_scalar(
         lambda point: loss(math.exp(point)),

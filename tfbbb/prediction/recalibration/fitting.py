@@ -15,11 +15,7 @@ from tfbbb.prediction.recalibration.conformal import (
     labels_of,
 )
 from tfbbb.prediction.recalibration.cross_fitted import HeldOut
-from tfbbb.prediction.recalibration.factors import (
-    Temperature,
-    VarianceScaling,
-    scaling,
-)
+from tfbbb.prediction.recalibration.factors import Temperature, VarianceScaling, scaling
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 

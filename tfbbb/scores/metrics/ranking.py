@@ -63,9 +63,7 @@ def risk_coverage_curve(
     losses = row_losses(prediction, targets)
     by = named_uncertainty(prediction, by, "variance")
     _, ties, sizes = np.unique(
-        uncertainty(prediction, by),
-        return_inverse=True,
-        return_counts=True,
+        uncertainty(prediction, by), return_inverse=True, return_counts=True
     )
     answered = np.arange(1, len(losses) + 1)
     in_order = np.repeat(np.bincount(ties, weights=losses) / sizes, sizes)

@@ -103,11 +103,7 @@ def legend_beside_data(
 ) -> None:
     """Adds a translucent legend where the axes are free."""
     axes.legend(
-        handles=handles,
-        loc=loc,
-        facecolor="white",
-        edgecolor="none",
-        framealpha=0.8,
+        handles=handles, loc=loc, facecolor="white", edgecolor="none", framealpha=0.8
     )
 
 

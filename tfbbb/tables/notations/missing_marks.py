@@ -65,9 +65,7 @@ def is_code_among(others: pa.Array) -> bool:
     return len(others) >= _FEWEST_CODES and bool(pc.all(codes).as_py())
 
 
-def known_texts(
-    column: pa.Array | pa.ChunkedArray,
-) -> pa.Array | pa.ChunkedArray:
+def known_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Returns the cells of a file without types, null for NA unless NA is a code."""
     # Two comparisons take a fifth of the time of a search in a set.
     marks = pc.or_(pc.equal(column, NA), pc.equal(column, f" {NA}"))

@@ -6,11 +6,4 @@ from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.part import SpecError
 from tfbbb.training.spec.training import TrainingSpec
 
-__all__ = [
-    "JobSpec",
-    "LayerSpec",
-    "ModelSpec",
-    "SpecError",
-    "TrainingSpec",
-    "Version",
-]
+__all__ = ["JobSpec", "LayerSpec", "ModelSpec", "SpecError", "TrainingSpec", "Version"]

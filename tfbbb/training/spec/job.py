@@ -11,11 +11,7 @@ from tfbbb.base.texts import MODEL_NAME
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.tables.override import Override, OverrideError
-from tfbbb.training.spec.columns import (
-    check_recalibration,
-    check_target,
-    task_of,
-)
+from tfbbb.training.spec.columns import check_recalibration, check_target, task_of
 from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.part import ColumnName, Option, SpecError, SpecPart

@@ -4,12 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfbbb.bayes.families.arguments import (
-    Flag,
-    Integer,
-    Number,
-    PositiveNumber,
-)
+from tfbbb.bayes.families.arguments import Flag, Integer, Number, PositiveNumber
 from tfbbb.training.spec.families import Estimator, Posterior, Prior
 from tfbbb.training.spec.part import SpecPart
 

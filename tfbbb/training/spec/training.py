@@ -4,11 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tfbbb.bayes.families.arguments import (
-    Integer,
-    Number,
-    PositiveNumber,
-)
+from tfbbb.bayes.families.arguments import Integer, Number, PositiveNumber
 from tfbbb.training.spec.families import KLSchedule
 from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 

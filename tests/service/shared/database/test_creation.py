@@ -9,17 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.schema import CreateTable
 
-from service.shared.database import (
-    Base,
-    Database,
-    DatabaseVersionError,
-    create_tables,
-)
-from service.shared.database.creation import (
-    VERSION,
-    _exclusive_lock,
-    tables_version,
-)
+from service.shared.database import Base, Database, DatabaseVersionError, create_tables
+from service.shared.database.creation import VERSION, _exclusive_lock, tables_version
 from service.shared.database.tables import Key
 
 

@@ -46,9 +46,7 @@ class _Convolution(WeightPosterior):
         self.dilation_rate = self._per_axis("dilation_rate", dilation_rate)
         self.padding = choice("padding", str(padding).lower(), ("valid", "same"))
         self.data_format = choice(
-            "data_format",
-            str(data_format).lower(),
-            ("channels_last", "channels_first"),
+            "data_format", str(data_format).lower(), ("channels_last", "channels_first")
         )
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 

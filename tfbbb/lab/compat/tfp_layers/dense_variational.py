@@ -134,10 +134,7 @@ class DenseVariational(keras.Layer):
             )
         self.add_loss(
             divergence(
-                posterior,
-                prior,
-                use_exact_kl=self.kl_use_exact,
-                weight=self.kl_weight,
+                posterior, prior, use_exact_kl=self.kl_use_exact, weight=self.kl_weight
             )
         )
         weights = tf.cast(posterior, self.compute_dtype)

@@ -8,14 +8,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import (
-    Config,
-    Distribution,
-    Json,
-    Options,
-    Tensor,
-    TensorFunction,
-)
+from tfbbb.base.types import Config, Distribution, Json, Options, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
     adopt,
     variables_of,

@@ -8,12 +8,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import dispatch_by_type
-from tfbbb.base.types import (
-    ArrayLike,
-    Distribution,
-    DType,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, Distribution, DType, Tensor
 
 tfd = tfp.distributions
 

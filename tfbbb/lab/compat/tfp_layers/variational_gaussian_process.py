@@ -79,10 +79,7 @@ class VariationalGaussianProcess(DistributionLambda):
         name: str | None = None,
     ):
         super().__init__(
-            self._make,
-            convert_to_tensor_fn,
-            dtype=kernel_provider.dtype,
-            name=name,
+            self._make, convert_to_tensor_fn, dtype=kernel_provider.dtype, name=name
         )
         given = locals()
         self._initializers = {
@@ -120,9 +117,7 @@ class VariationalGaussianProcess(DistributionLambda):
             identity = np.broadcast_to(1e-5 * np.eye(n), (*self._event_shape, n, n))
             scale = keras.initializers.Constant(identity)
         self._scale = self._add(
-            "variational_inducing_observations_scale",
-            (*self._event_shape, n, n),
-            scale,
+            "variational_inducing_observations_scale", (*self._event_shape, n, n), scale
         )
         self.built = True
 

@@ -1,10 +1,6 @@
-import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -122,45 +118,6 @@ def test_a_backup_is_not_written_over_another(
 ) -> None:
     with pytest.raises(BackupError, match="exists already"):
         back_up(database, settings, tmp_path)
-
-
-_FOREVER = """
-import sys
-import threading
-from pathlib import Path
-
-import service.shared.backup
-from service.shared.database import Database
-from service.shared.settings import Settings
-
-def wait():
-    print("ready", flush=True)
-    threading.Event().wait()
-
-service.shared.backup.os.sync = wait
-settings = Settings.from_environment()
-database = Database(settings.effective_database_url)
-service.shared.backup.back_up(database, settings, Path(sys.argv[1]))
-"""
-
-
-@contextmanager
-def backing_up(settings: Settings, destination: Path) -> Iterator[subprocess.Popen]:
-    """Runs a backup that has copied all and does not end; kills it."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _FOREVER, str(destination)],
-        env=os.environ | settings.environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 def test_a_backup_without_the_models_of_the_database_is_refused(

@@ -33,6 +33,3 @@ class Logistic(LocationScale):
 
     def _standard_variance(self, *shape):
         return math.pi**2 / 3.0
-
-    def _standard_entropy(self, *shape):
-        return 2.0

@@ -18,7 +18,6 @@ from tfbbb.cli import (
     sample,
     serve,
     train,
-    tune,
     worker,
 )
 from tfbbb.cli.application import Application, add_job_command
@@ -61,7 +60,6 @@ def _options(
 
 app.command("sample")(sample.sample)
 add_job_command(app, train.train)
-add_job_command(app, tune.tune, without={"max_seconds", "start_from"})
 add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -38,9 +38,7 @@ class Application(typer.Typer):
         return super().command(name, cls=cls, **more)
 
 
-def add_job_command(
-    app: typer.Typer, function: Callable[..., None], *, without: Collection[str] = ()
-) -> None:
+def add_job_command(app: typer.Typer, function: Callable[..., None]) -> None:
     """Adds a command with the options that `JobSpec` declares.
 
     The options are made when the command is called, so that other commands need not
@@ -56,8 +54,7 @@ def add_job_command(
             options = [
                 option.parameter()
                 for option in job_options()
-                if option.name not in without
-                and (option.name in parameters or "options" in parameters)
+                if option.name in parameters or "options" in parameters
             ]
             complete = Application(add_completion=False)
             complete.command(self.name)(_with_parameters(function, [*own, *options]))

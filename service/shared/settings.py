@@ -32,9 +32,7 @@ class Settings(BaseModel):
         Path(".tfbbb"), description="datasets, jobs and the SQLite database"
     )
     store: str | None = Field(
-        None,
-        pattern=r"^(s3|gs|az)://[^/]+",
-        description="s3://BUCKET/PREFIX, gs:// or az://",
+        None, pattern=r"^s3://[^/]+", description="s3://BUCKET/PREFIX"
     )
     database_url: str | None = Field(
         None, description="postgresql://... or sqlite:///PATH"

@@ -22,9 +22,8 @@ class S3:
     """A server of S3 on this machine, which the environment names."""
 
     def __init__(self) -> None:
-        fsspec = pytest.importorskip("fsspec")
-        pytest.importorskip("s3fs")
-        self.storage: Any = fsspec.filesystem("s3", use_listings_cache=False)
+        s3fs = pytest.importorskip("s3fs")
+        self.storage: Any = s3fs.S3FileSystem(use_listings_cache=False)
 
     def new_store(self) -> str:
         """The URL of a store in a bucket of its own."""

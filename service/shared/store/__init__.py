@@ -10,7 +10,7 @@ def open_store(settings: Settings) -> Store:
     """Returns the store that the settings name; does not connect to it yet."""
     if settings.store is None:
         return Store(settings)
-    # Imported late: a store of directories needs no fsspec.
-    from service.shared.store.object_store import ObjectStore
+    # Imported late: a store of directories needs no s3fs.
+    from service.shared.store.s3_store import S3Store
 
-    return ObjectStore(settings)
+    return S3Store(settings)

@@ -118,6 +118,8 @@ class Batcher:
         self._compute = compute
         self._finish = finish
         self._settings = settings
+        # Predictions whose headers have arrived, and those that are read or answered.
+        self._arrived = 0
         self._requests = 0
         self._bytes = 0
         # Between two answers of the event loop, while it is crowded (Little 1961).
@@ -143,7 +145,9 @@ class Batcher:
 
         Raises `Overloaded` if too many wait, before the body is read.
         """
-        self._check_room(size)
+        refusal = self._refusal(size, self._requests)
+        if refusal is not None:
+            raise refusal
         self._requests += 1
         self._bytes += size
         try:
@@ -152,13 +156,19 @@ class Batcher:
             self._requests -= 1
             self._bytes -= size
 
-    def refusal(self) -> Overloaded | None:
-        """Returns why a request is not admitted now; None if it is."""
-        try:
-            self._check_room(0)
-        except Overloaded as error:
-            return error
-        return None
+    def arrive(self) -> Overloaded | None:
+        """Counts a request until it leaves; returns why, if it is refused instead.
+
+        The event loop reads what hundreds of connections have sent before it attends
+        to the first of these requests: those that are admitted later must count now.
+        """
+        refusal = self._refusal(0, max(self._arrived, self._requests))
+        self._arrived += refusal is None
+        return refusal
+
+    def leave(self) -> None:
+        """Notes that a request that has arrived is answered, or its client is gone."""
+        self._arrived -= 1
 
     async def answer(self, task: Task) -> Any:
         """Returns the answer of a task; if cancelled, drops the task.
@@ -168,7 +178,7 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         task.answer = loop.create_future()
-        begin, crowd = time.monotonic(), self._requests
+        begin, crowd = time.monotonic(), max(self._arrived, self._requests)
         self._submit(task)
         expiring = loop.call_at(task.deadline, _expire, task.answer)
         try:
@@ -180,29 +190,33 @@ class Batcher:
                 took = (time.monotonic() - begin) / crowd
                 self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
 
-    def _check_room(self, size: int) -> None:
+    def _refusal(self, size: int, waiting: int) -> Overloaded | None:
+        """Returns why a request is refused if so many are waiting; None if it is not.
+
+        No exception is raised for it: thousands a second may be refused.
+        """
         settings = self._settings
-        if self._requests >= settings.max_waiting_requests:
-            raise Overloaded(
-                f"{self._requests} predictions are waiting, the most that may "
+        if waiting >= settings.max_waiting_requests:
+            return Overloaded(
+                f"{waiting} predictions are waiting, the most that may "
                 "(TFBBB_MAX_WAITING_REQUESTS); retry after the seconds of "
                 "`Retry-After`."
             )
-        seconds = (self._requests + 1) * self._seconds_per_request
-        if self._requests >= _LEAST_TAKEN and seconds > _CROWDED_SECONDS:
-            raise Overloaded(
-                f"The service is overloaded: {self._requests} predictions are being "
+        seconds = (waiting + 1) * self._seconds_per_request
+        if waiting >= _LEAST_TAKEN and seconds > _CROWDED_SECONDS:
+            return Overloaded(
+                f"The service is overloaded: {waiting} predictions are being "
                 f"answered, and one more would take {seconds:.1f} s; retry after the "
                 "seconds of `Retry-After`."
             )
         # A body within the limit of bodies is taken if no other is waiting.
         if 0 < self._bytes > settings.max_waiting_bytes - size:
-            raise Overloaded(
+            return Overloaded(
                 f"Bodies of {self._bytes} bytes are waiting, and at most "
                 f"{settings.max_waiting_bytes} may (TFBBB_MAX_WAITING_BYTES); retry "
                 "after the seconds of `Retry-After`."
             )
-        self._check_turn(self._seconds_until_turn(is_large=False))
+        return self._late_turn(self._seconds_until_turn(is_large=False))
 
     def _seconds_until_turn(self, is_large: bool) -> float:
         small, large = self._seconds
@@ -210,15 +224,16 @@ class Batcher:
         ahead = small + (large if is_large else min(small, large))
         return ahead / self._settings.threads
 
-    def _check_turn(self, seconds: float) -> None:
+    def _late_turn(self, seconds: float) -> Overloaded | None:
         most = self._settings.max_queue_seconds
-        if seconds > most:
-            raise Overloaded(
-                f"A prediction would wait {seconds:.1f} s for its turn, more than "
-                f"{most:g} s (TFBBB_MAX_QUEUE_SECONDS); retry after the seconds of "
-                "`Retry-After`.",
-                seconds - most,
-            )
+        if seconds <= most:
+            return None
+        return Overloaded(
+            f"A prediction would wait {seconds:.1f} s for its turn, more than "
+            f"{most:g} s (TFBBB_MAX_QUEUE_SECONDS); retry after the seconds of "
+            "`Retry-After`.",
+            seconds - most,
+        )
 
     def _submit(self, task: Task) -> None:
         left = task.deadline - time.monotonic()
@@ -238,7 +253,9 @@ class Batcher:
             turn = self._seconds_until_turn(task.is_large)
             # What comes first is tried, so that a wrong estimate corrects itself.
             if turn > 0.0:
-                self._check_turn(turn)
+                refusal = self._late_turn(turn)
+                if refusal is not None:
+                    raise refusal
                 if turn + task.seconds > left:
                     raise DeadlineExceeded(
                         "The prediction would take "

@@ -108,12 +108,16 @@ class Models:
         loaded_model.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def refusal(self) -> Overloaded | None:
-        """Returns why a prediction would not be admitted now; None if it would."""
-        refusal = self._batcher.refusal()
+    def arrive(self) -> Overloaded | None:
+        """Counts a prediction until it leaves, or returns why it is refused."""
+        refusal = self._batcher.arrive()
         if refusal is not None:
             self._metrics.refused.inc()
         return refusal
+
+    def leave(self) -> None:
+        """Notes that a prediction that has arrived is answered, or its client gone."""
+        self._batcher.leave()
 
     @contextlib.contextmanager
     def admitted(self, size: int) -> Iterator[None]:

@@ -113,8 +113,13 @@ def _response(
     field: str | None,
     headers: dict[str, str] | None,
 ) -> Response:
-    body = orjson.dumps({"error": message, "code": code, "field": field})
+    body = error_body(message, code, field)
     return Response(body, status, headers, "application/json")
+
+
+def error_body(message: str, code: str, field: str | None = None) -> bytes:
+    """Returns the body of an error, as `ErrorBody` describes it."""
+    return orjson.dumps({"error": message, "code": code, "field": field})
 
 
 def answer_errors_in_one_shape(app: FastAPI) -> None:

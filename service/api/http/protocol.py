@@ -3,11 +3,11 @@
 import asyncio
 import http
 import time
+from collections.abc import Mapping
 
-from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from service.api.http.errors import error_response, service_error_response
+from service.api.http.errors import error_body
 from service.api.http.requests import HEADER, choose_request_id
 from service.shared.errors import Overloaded
 
@@ -31,6 +31,8 @@ class JsonErrorProtocol(HttpToolsProtocol):
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
     _refusal: Overloaded | None = None
+    # Whether the service counts the prediction that is being answered.
+    _is_counted = False
 
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
@@ -42,6 +44,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forgets the connection."""
         self._end_head()
+        self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +78,8 @@ class JsonErrorProtocol(HttpToolsProtocol):
         # The application refuses others, such as those that wait for an earlier one.
         is_alone = self.cycle is None or self.cycle.response_complete
         if is_alone and self._is_plain_prediction():
-            self._refusal = self.app_state["service"].models.refusal()
+            self._refusal = self.app_state["service"].models.arrive()
+            self._is_counted = self._refusal is None
         if self._refusal is None:
             super().on_headers_complete()
 
@@ -91,11 +95,21 @@ class JsonErrorProtocol(HttpToolsProtocol):
         if self._refusal is None:
             super().on_message_complete()
             return
+        refusal, self._refusal = self._refusal, None
         given = dict(self.headers).get(HEADER.lower().encode(), b"").decode("latin-1")
-        headers = {HEADER: choose_request_id(given)}
-        self._send(service_error_response(self._refusal, headers))
-        self._refusal = None
+        headers = {**refusal.headers, HEADER: choose_request_id(given)}
+        self._send(refusal.status, headers, error_body(str(refusal), refusal.code))
         self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        """Makes room for the next prediction."""
+        self._leave()
+        super().on_response_complete()
+
+    def _leave(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self.app_state["service"].models.leave()
 
     def _is_plain_prediction(self) -> bool:
         """Whether the request is a prediction on a connection that stays open."""
@@ -128,11 +142,12 @@ class JsonErrorProtocol(HttpToolsProtocol):
         """Answers with an error, unless a response is being sent, and disconnects."""
         cycle = self.cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
-            self._send(error_response(status, message, {"Connection": "close"}))
+            body = error_body(message, http.HTTPStatus(status).name.lower())
+            self._send(status, {"Connection": "close"}, body)
         self.transport.close()
 
-    def _send(self, response: Response) -> None:
-        status = http.HTTPStatus(response.status_code)
-        lines = [f"HTTP/1.1 {status} {status.phrase}".encode()]
-        lines += [name + b": " + value for name, value in response.raw_headers]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)

@@ -99,3 +99,15 @@ def test_what_waits_over_the_limit_is_refused_and_nothing_else(tmp_path: Path) -
         assert "1 predictions are waiting" in refused.json()["error"]
         assert client.get("/v1/models/slow").status_code == 200
         assert first.result().status_code == 200
+        # One without a key, and one whose client hangs up, make room for others.
+        denied = client.post("/v1/models/slow:predict", headers={"Authorization": "x"})
+        assert denied.status_code == 401
+        address = client.base_url.host, client.base_url.port
+        with socket.create_connection(address) as connection:  # type: ignore[arg-type]
+            connection.sendall(
+                b"POST /v1/models/slow:predict HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Length: 9\r\n\r\n"
+            )
+            time.sleep(0.3)
+        time.sleep(0.3)
+        assert ask(client, "slow", body).status_code == 200

@@ -245,20 +245,32 @@ def test_more_waiting_requests_or_bytes_than_the_limits_are_refused() -> None:
         pass
 
 
+def test_requests_count_from_their_headers_on() -> None:
+    batcher = Queue(max_waiting_requests=2).batcher
+    assert batcher.arrive() is None
+    assert batcher.arrive() is None
+    assert "2 predictions are waiting" in str(batcher.arrive())
+    # Those that have arrived are admitted.
+    with batcher.admitted(10), batcher.admitted(10):
+        pass
+    batcher.leave()
+    assert batcher.arrive() is None
+
+
 def test_requests_beyond_the_pace_of_the_event_loop_are_refused() -> None:
     async def test() -> None:
         queue = Queue(seconds=lambda work: 0.8)
         with contextlib.ExitStack() as admitted:
             for _ in range(16):
                 admitted.enter_context(queue.batcher.admitted(10))
-            assert queue.batcher.refusal() is None
+            assert queue.batcher.arrive() is None
             # It seemed to take a millisecond, and takes 0.8 s for sixteen of them.
             for name in "abc":
                 await queue.ask(name, pace=Pace(0.001))
-            refusal = queue.batcher.refusal()
+            refusal = queue.batcher.arrive()
             assert refusal is not None
             assert "The service is overloaded: 16 predictions" in str(refusal)
-        assert queue.batcher.refusal() is None
+        assert queue.batcher.arrive() is None
 
     run(test())
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tfbbb.prediction.extrapolation import Extrapolation
     from tfbbb.prediction.familiarity import Familiarity
     from tfbbb.prediction.recalibration import recalibrate
+    from tfbbb.training.tuning import tune
 
 # The modules and folders that programs use by these names, and where they are.
 MODULES = {
@@ -49,6 +50,7 @@ MODULES = {
     "sklearn": "tfbbb.sklearn",
     "tables": "tfbbb.tables",
     "training": "tfbbb.training",
+    "tuning": "tfbbb.training.tuning",
 }
 _HOMES = {
     "BayesianModel": "tfbbb.model.bayesian_model",
@@ -64,6 +66,7 @@ _HOMES = {
     "predictive": "tfbbb.prediction",
     "predictive_tensors": "tfbbb.prediction",
     "recalibrate": "tfbbb.prediction.recalibration",
+    "tune": "tfbbb.training.tuning",
 }
 
 __all__ = [
@@ -80,6 +83,7 @@ __all__ = [
     "predictive_tensors",
     "recalibrate",
     "to_deterministic",
+    "tune",
 ]
 
 

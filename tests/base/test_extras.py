@@ -68,6 +68,10 @@ def list_keys(directory: Path) -> None:
     raise ImportError(run(["keys", "list"]).stderr)
 
 
+def tune_table(directory: Path) -> None:
+    tfbbb.tune({"x": [1.0], "y": [1.0]}, {"target": "y"})
+
+
 def build_documentation(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["build"])
@@ -91,6 +95,7 @@ CALLS = [
     ("ray", "ray", run_on_ray),
     ("s3", "s3fs", open_object_store),
     ("service", "sqlalchemy", list_keys),
+    ("tune", "optuna", tune_table),
 ]
 
 

@@ -67,7 +67,7 @@ def test_the_shell_completes_commands(monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["train"], ["predict"], ["serve"], ["demo"]),
+        *([], ["train"], ["tune"], ["predict"], ["serve"], ["demo"]),
         *(["remote"], ["remote", "train"]),
     ],
 )
@@ -102,6 +102,7 @@ def test_version_prints_version_and_commit_of_the_package(tfbbb):
     "words",
     [
         "train rows.csv --target a --target b --output model",
+        "tune rows.csv --target=a --trials 2 --trials 3",
         "predict model rows.csv --seed 1 --level .5 --seed 1",
         "keys list --data-dir a --data-dir b",
         "remote jobs --url a --url b",

@@ -44,7 +44,7 @@ def interrupt(process):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("name", ["train", "serve", "demo", "predict"])
+@pytest.mark.parametrize("name", ["train", "tune", "serve", "demo", "predict"])
 def test_library_that_catches_everything_is_interrupted(tmp_path, name):
     (tmp_path / "typer.py").write_text(
         "import time\n"

@@ -83,8 +83,9 @@ def test_commands_answer_without_tensorflow(run, command, model, request, data):
     assert done.stdout
 
 
-def test_training_without_tensorflow_says_how_to_get_it(run, data):
-    done = run("train", data, "--target=effect", "--output=model")
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_a_command_that_needs_more_says_how_to_get_it(run, command, data):
+    done = run(command, data, "--target=effect", "--output=model")
     assert done.returncode == 1
     # A progress bar leaves an empty line.
     *_, last = filter(None, done.stderr.splitlines())

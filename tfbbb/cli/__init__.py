@@ -18,6 +18,7 @@ from tfbbb.cli import (
     sample,
     serve,
     train,
+    tune,
     worker,
 )
 from tfbbb.cli.application import Application, add_job_command
@@ -60,6 +61,7 @@ def _options(
 
 app.command("sample")(sample.sample)
 add_job_command(app, train.train)
+add_job_command(app, tune.tune, without={"max_seconds", "start_from"})
 add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)

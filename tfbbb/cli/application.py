@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import typer
@@ -38,7 +38,9 @@ class Application(typer.Typer):
         return super().command(name, cls=cls, **more)
 
 
-def add_job_command(app: typer.Typer, function: Callable[..., None]) -> None:
+def add_job_command(
+    app: typer.Typer, function: Callable[..., None], *, without: Collection[str] = ()
+) -> None:
     """Adds a command with the options that `JobSpec` declares.
 
     The options are made when the command is called, so that other commands need not
@@ -54,7 +56,8 @@ def add_job_command(app: typer.Typer, function: Callable[..., None]) -> None:
             options = [
                 option.parameter()
                 for option in job_options()
-                if option.name in parameters or "options" in parameters
+                if option.name not in without
+                and (option.name in parameters or "options" in parameters)
             ]
             complete = Application(add_completion=False)
             complete.command(self.name)(_with_parameters(function, [*own, *options]))

@@ -1,0 +1,104 @@
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.test_interruption import INTERRUPTED
+from tests.cli.test_train import QUICK
+from tfbbb.cli import app
+from tfbbb.export.manifest import Manifest
+from tfbbb.training.record import TrainingRecord
+
+TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs", "2")
+TUNE = (*TUNE, "--spec", QUICK, "--output")
+
+
+@pytest.fixture
+def tuned(tmp_path, data, request):
+    """The command of a study, without its trials, and what some trials printed."""
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = ("tune", data, *TUNE, tmp_path / "models/effect", "--storage", storage)
+    command = [str(argument) for argument in command]
+    result = CliRunner().invoke(app, [*command, "--trials", str(request.param)])
+    assert result.exit_code == 0, result.output
+    return tmp_path, command, result.stdout, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuned", [2], indirect=True)
+def test_the_best_trial_is_exported_with_what_was_tried(tuned):
+    directory, _, stdout, stderr = tuned
+    assert stdout.endswith("/models/effect/1\n")
+    assert "epoch 2/2" in stderr
+    tuning = Manifest.read(directory / "models/effect/1").lineage["tuning"]
+    assert [trial["number"] for trial in tuning["trials"]] == [0, 1]
+    figures = [trial["held_out"] for trial in tuning["trials"]]
+    best = tuning["trials"][tuning["best"]]
+    assert best["held_out"] == max(figures) >= figures[0]
+    error = best["held_out_standard_error"]
+    assert f"{best['held_out']:.3f} ± {error:.3f}" in stdout
+    assert tuning["test_rows"] == 6
+    assert f"{tuning['test']['tuned']:.3f}" in stdout
+    assert "log-likelihood of 6 test rows, which no trial has seen" in stdout
+    spec = TrainingRecord.read(directory / "models/effect/1").spec
+    assert spec.training.epochs == 2
+    if tuning["best"]:
+        units = best["params"]["units"]
+        assert spec.model.hidden_units == (units,) * best["params"]["layers"]
+        assert best["fields"]["model"]["hidden_units"] == list(spec.model.hidden_units)
+
+
+def trial_lines(stdout):
+    return sorted(re.findall(r"^trial \d+:.*$", stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize("tuned", [1], indirect=True)
+def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
+    directory, command, first, _ = tuned
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfbbb.training.tuning.train_table", interrupted)
+    result = tfbbb(*command, "--trials", "400")
+    assert result.exit_code == INTERRUPTED
+    # The trial of the study, which is not trained again.
+    assert trial_lines(result.stdout) == trial_lines(first)
+    assert "trials, by the log-likelihood of rows left out" in result.stdout
+    said = "Interrupted after 1 of 400 trials. The same command goes on.\n"
+    assert result.stdout.endswith(said)
+    assert not (directory / "models/effect/2").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["DATA", "--target", "efect"], "did you mean 'effect'"),
+        (["DATA", "--target", "effect", "--spec", "parent.json"], "`start_from`"),
+        (
+            ["DATA", "--target", "effect", "--storage", "study.db"],
+            "cannot be opened: give the URL of a database",
+        ),
+    ],
+)
+def test_invalid_input_gets_one_sentence_and_writes_nothing(
+    tfbbb, data, tmp_path, arguments, message
+):
+    parent = '{"start_from": {"model": "effect", "version": 1}}'
+    (tmp_path / "parent.json").write_text(parent)
+    arguments = [data if argument == "DATA" else argument for argument in arguments]
+    result = tfbbb("tune", *arguments, "--ignore", "day", "--output", "models/name")
+    assert result.exit_code == 1, result.output
+    assert message in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "models").exists()
+
+
+def test_a_missing_optuna_is_named_before_the_table_is_read(tfbbb, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    result = tfbbb("tune", "nowhere.csv", *TUNE, "models/effect")
+    assert result.exit_code == 1
+    expected = "Error: This needs optuna: `pip install 'tfbbb[tune]'`.\n"
+    assert result.stderr == expected

@@ -13,7 +13,7 @@ export class ApiError extends Error {
    * @param {string|null} details.code What is wrong, in a word for programs.
    */
   constructor(text, status, { retryAfter = 0, field = null, code = null } = {}) {
-    super(SAID[code] ?? plain(text));
+    super(SAID[code] ?? (code?.startsWith("unknown_") ? UNKNOWN : plain(text)));
     Object.assign(this, { text, status, retryAfter, field, code });
   }
 }
@@ -25,16 +25,10 @@ const SAID = {
   insufficient_storage: "The service has no room left on its disk. Delete tables or versions that nobody needs.",
   internal_server_error: "The service failed. Its log has the reason.",
   last_admin_key: "This is the last key that can make keys. Make another one first.",
-  overloaded: "The service is busy. Try again in a moment.",
   queue_full: "Too many of your jobs are waiting. Try again when some of them have started.",
-  rate_exceeded: "That was too fast for the limit of your key. Try again in a moment.",
-  unknown_dataset: "This table does not exist, or it was deleted.",
-  unknown_job: "This job does not exist, or it was deleted.",
-  unknown_key: "This key does not exist.",
-  unknown_label: "This label or version does not exist, or it was deleted.",
-  unknown_model: "This model or version does not exist, or it was deleted.",
   upload_timeout: "The upload took too long. Try again with a better connection, or with a smaller file.",
 };
+const UNKNOWN = "This does not exist, or it was deleted.";
 const LOST = "The service does not answer. What you typed is kept: try again when the connection is back.";
 
 /**

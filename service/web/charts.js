@@ -1,6 +1,6 @@
 // Charts in the colours of the theme, by uPlot, each with a description in words.
 
-import { fadeWhereMore, h, newId, replace, svg } from "./dom.js";
+import { h, replace, svg, table } from "./dom.js";
 import { number, quantity } from "./format.js";
 
 const HEIGHT = 260;
@@ -162,39 +162,27 @@ export function sparkBars(counts, description) {
 }
 
 /**
- * Rows with a bar from zero each and perhaps a whisker: importance, or probabilities.
+ * Rows with a mark each: a bar from zero and perhaps a whisker, such as importance, or with
+ * `points` a point in its range, such as the effects of categories.
  * @param {Array<{label: string, value: number, low?: number, high?: number, text: string}>} rows
  */
-export function bars(rows, { most, label }) {
+export function bars(rows, { least = 0, most, label, points = false }) {
   const top = most ?? Math.max(1e-12, ...rows.map((row) => row.high ?? row.value));
-  const share = (value) => `${Math.min(100, Math.max(0, (100 * value) / top))}%`;
+  const at = (value) => Math.min(100, Math.max(0, (100 * (value - least)) / (top - least || 1)));
+  const mark = ({ value }) => (points
+    ? h("span", { class: "dot", style: { left: `${at(value)}%` } })
+    : h("span", { class: "bar", style: { width: `${at(value)}%` } }));
+  const range = ({ low, high }) => high !== undefined && h("span", {
+    class: points ? "range" : "whisker", style: { left: `${at(low)}%`, width: `${at(high) - at(low)}%` },
+  });
   return h("ul", { class: "bars", "aria-label": label }, rows.map((row) => h("li", {},
     h("span", { class: "name", title: row.label }, row.label),
-    h("span", { class: "track", "aria-hidden": "true" },
-      h("span", { class: "bar", style: { width: share(row.value) } }),
-      row.high !== undefined && h("span", { class: "whisker", style: {
-        left: share(row.low), width: `calc(${share(row.high)} - ${share(row.low)})` } })),
-    h("span", { class: "amount" }, row.text))));
-}
-
-/** Rows with a point in a range each: the effects of categories. */
-export function ranges(rows, { low, high, label }) {
-  const span = high - low || 1;
-  const at = (value) => (100 * (value - low)) / span;
-  return h("ul", { class: "bars", "aria-label": label }, rows.map((row) => h("li", {},
-    h("span", { class: "name", title: row.label }, row.label),
-    h("span", { class: "track", "aria-hidden": "true" },
-      h("span", { class: "range", style: { left: `${at(row.low)}%`, width: `${at(row.high) - at(row.low)}%` } }),
-      h("span", { class: "dot", style: { left: `${at(row.value)}%` } })),
+    h("span", { class: "track", "aria-hidden": "true" }, mark(row), range(row)),
     h("span", { class: "amount" }, row.text))));
 }
 
 /** The numbers of a chart as a table, for those who cannot see it. The columns name it, so charts of one page need different ones. */
 export function numbersOf(columns, rows) {
-  const id = newId();
   return h("details", { class: "numbers" }, h("summary", {}, "The numbers"),
-    fadeWhereMore(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
-      h("table", {}, h("caption", { id, class: "hidden" }, `The numbers of the chart: ${columns.join(", ")}`),
-        h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: "number" }, name)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value) => h("td", { class: "number" }, typeof value === "number" ? number(value) : value ?? "–")))))))));
+    table(columns.map((title, place) => ({ title, number: place > 0 })), rows, { caption: `The numbers of the chart: ${columns.join(", ")}` }));
 }

@@ -70,7 +70,7 @@ export function table(columns, rows, { caption, empty } = {}) {
 }
 
 /** Fades the right edge of an element while there is more to scroll to. */
-export function fadeWhereMore(element) {
+function fadeWhereMore(element) {
   const show = () => element.classList.toggle("more", element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
   element.addEventListener("scroll", show, { passive: true });
   new ResizeObserver(show).observe(element);
@@ -111,14 +111,13 @@ export function confirm(question, action) {
 }
 
 /** A button that is disabled while its action runs, and shows the error of the action. */
-export function actionButton(text, action, { kind = "", problem } = {}) {
+export function actionButton(text, action, { kind = "", problem }) {
   const button = h("button", { type: "button", class: kind, onclick: async () => {
     button.disabled = true;
-    if (problem) problem.replaceChildren();
+    problem.replaceChildren();
     try {
       await action();
     } catch (error) {
-      if (!problem) throw error;
       problem.replaceChildren(notice("error", error.message));
     } finally {
       button.disabled = false;
@@ -127,6 +126,20 @@ export function actionButton(text, action, { kind = "", problem } = {}) {
     }
   } }, text);
   return button;
+}
+
+/** A choice above a list. */
+export function filter(label, options, chosen, onChange) {
+  const id = newId();
+  return h("div", { class: "inline" }, h("label", { for: id }, label),
+    h("select", { id, onchange: (event) => onChange(event.target.value) },
+      options.map(([value, text]) => h("option", { value, selected: value === chosen }, text))));
+}
+
+/** Repeats an action while the document is visible, until the signal aborts. */
+export function repeat(action, milliseconds, signal) {
+  const timer = setInterval(() => document.hidden || action(), milliseconds);
+  signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 /** A place for errors, beside what failed. */

@@ -19,7 +19,6 @@ export function followJob(id, onEvent, onConnection, signal) {
     source.onopen = () => onConnection(true);
     source.addEventListener("state", receive);
     source.addEventListener("epoch", receive);
-    source.addEventListener("stage", receive);
     source.onerror = () => {
       onConnection(false);
       // A browser reconnects by itself, unless the answer was an error or 204.

@@ -13,6 +13,28 @@ export class Form {
   }
 
   /**
+   * Makes the form with its button; an error of `submit` stands beside its field.
+   * @param {string} button The text of the button.
+   * @param {() => Promise<void>} submit
+   * @param {...any} children The fields; `actions` are beside the button.
+   */
+  element({ button: text, submit, actions = null, ...attributes }, ...children) {
+    const button = h("button", { type: "submit", class: "primary" }, text);
+    return h("form", { ...attributes, novalidate: true, onsubmit: async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      this.clearAll();
+      try {
+        await submit();
+      } catch (error) {
+        this.show(error);
+      } finally {
+        button.disabled = false;
+      }
+    } }, children, this.general, h("div", { class: "actions" }, button, actions));
+  }
+
+  /**
    * Makes a field: label, control, help and the place of its error.
    * @param {string} path
    * @param {string} label
@@ -28,7 +50,7 @@ export class Form {
     control.id = id;
     control.setAttribute("aria-describedby", [helpId, problemId].filter(Boolean).join(" "));
     control.addEventListener("input", () => this.clear(path));
-    this.places.set(path, { problem, control, label, wrong });
+    this.places.set(path, { problem, control, wrong });
     return h("div", { class: "field" },
       h("label", { for: id }, label),
       help && h("p", { class: "help", id: helpId }, help),
@@ -39,18 +61,18 @@ export class Form {
   group(path, title, children, help) {
     const problem = h("p", { class: "problem", role: "alert" });
     const element = h("fieldset", {}, h("legend", {}, title), help && h("p", { class: "help" }, help), problem, children);
-    this.places.set(path, { problem, control: element, label: title });
+    this.places.set(path, { problem, control: element });
     return element;
   }
 
-  /** A text that survives a reload. */
-  text(path, initial, attributes = {}) {
-    return h("input", {
-      type: "text",
+  /** A text that survives a reload; `tag` may be `textarea`. */
+  text(path, initial = "", { tag = "input", ...attributes } = {}) {
+    return h(tag, {
+      type: tag === "input" && "text",
       autocomplete: "off",
       spellcheck: "false",
       ...attributes,
-      value: this.draft.get(path, initial ?? ""),
+      value: this.draft.get(path, initial),
       oninput: (event) => this.draft.set(path, event.target.value),
     });
   }
@@ -66,15 +88,12 @@ export class Form {
   }
 
   /** A box to tick that survives a reload. */
-  check(path, label, initial, onChange) {
+  check(path, label, initial) {
     return h("label", { class: "check" },
       h("input", {
         type: "checkbox",
         checked: this.draft.get(path, initial),
-        onchange: (event) => {
-          this.draft.set(path, event.target.checked);
-          onChange?.(event.target.checked);
-        },
+        onchange: (event) => this.draft.set(path, event.target.checked),
       }), label);
   }
 
@@ -93,13 +112,18 @@ export class Form {
   /** Shows an error beside the field that it names, or above the buttons. */
   show(error, { focus = true } = {}) {
     this.clearAll();
-    const place = this.placeOf(error.field ?? "");
+    // The error of an element of a list or an object stands beside the whole.
+    const field = error.field ?? "";
+    const parts = field.split(".");
+    while (parts.length && !this.places.has(parts.join("."))) parts.pop();
+    const path = parts.join(".");
+    const place = this.places.get(path);
     if (!place) {
       replace(this.general, notice("error", error.message));
       this.general.scrollIntoView({ block: "nearest" });
       return;
     }
-    place.problem.textContent = place.wrong ?? plainProblem(error.text ?? error.message, (path) => this.labelOf(path, error.field));
+    place.problem.textContent = place.wrong ?? (path === field ? plainProblem(error.text ?? error.message) : error.message);
     place.control.setAttribute("aria-invalid", "true");
     for (let parent = place.control.closest("details"); parent; parent = parent.parentElement.closest("details")) {
       parent.open = true;
@@ -108,25 +132,12 @@ export class Form {
     if (place.control.matches("fieldset")) place.problem.scrollIntoView({ block: "center" });
     else place.control.focus();
   }
+}
 
-  /** The label of a field that an error names by its path, or by the last part of it. */
-  labelOf(path, field) {
-    const beside = [...field.split(".").slice(0, -1), path].join(".");
-    return (this.places.get(path) ?? this.places.get(beside) ?? this.places.get(`${field}.${path}`))?.label;
-  }
-
-  /** The field of a path, or the one with the most parts of it: a path also names alternatives. */
-  placeOf(field) {
-    if (this.places.has(field)) return this.places.get(field);
-    const parts = field.split(".");
-    let best = null;
-    let length = 0;
-    for (const [path, place] of this.places) {
-      const own = path.split(".");
-      let found = 0;
-      for (const part of parts) if (part === own[found]) found += 1;
-      if (found === own.length && found > length) [best, length] = [place, found];
-    }
-    return best;
-  }
+/** A number, or the text itself if it is not a number; undefined without a text. */
+export function numberOf(text) {
+  const trimmed = text.trim();
+  if (trimmed === "") return undefined;
+  const value = Number(trimmed.replace("−", "-"));
+  return Number.isFinite(value) ? value : trimmed;
 }

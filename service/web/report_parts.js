@@ -1,12 +1,12 @@
 // The parts of a report: what a training measured, in the form of
-// `GET /v1/models/NAME/versions/N/report`. Every part of it is optional.
+// `GET /v1/models/NAME/versions/N/report`.
 
-import { bars, chart, numbersOf, ranges } from "./charts.js";
-import { badge, facts, h, replace, table } from "./dom.js";
-import { figure, figureTable, figureTerm, sentences } from "./figures.js";
+import { bars, chart, numbersOf } from "./charts.js";
+import { badge, h, table } from "./dom.js";
+import { figure, figureTable, sentences } from "./figures.js";
 import { alike, capital, count, decimals, number, percent, words } from "./format.js";
 import { term } from "./glossary.js";
-import { plain, plainOption } from "./plain_words.js";
+import { plain, plainTraining } from "./plain_words.js";
 
 const COLOURS = ["--series-1", "--series-2", "--series-4", "--series-5", "--series-3"];
 const SHOWN = 12;
@@ -19,29 +19,23 @@ const SHOWN = 12;
 export function reportParts(report, signal) {
   const charts = { report, signal };
   const classes = report.task === "classification";
-  const metrics = Object.entries(report.metrics ?? {});
   return [
-    report.judgement && section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
-      report.metrics_from && h("p", { class: "help" }, `Measured on ${plainOption(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`)),
-    !report.judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureTerm(name), figure(name, value)]))),
-    pair(
-      report.calibration && section("Do its probabilities come true?", calibration(charts)),
-      report.held_out && section(classes ? "Predicted and true classes" : "Intervals against the truth", classes ? confusion(report) : intervals(charts))),
-    pair(
-      report.importance !== undefined && section("Which columns matter", importance(report)),
-      report.variance_split && section("What it does not know", split(charts))),
-    report.effects?.length > 0 && section("What each column does", effects(charts)),
-    report.diagnosis?.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
-    report.tried && section("What was tried", tried(report.tried)),
-  ].filter(Boolean);
+    section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
+      h("p", { class: "help" }, `Measured on ${plainTraining(report.metrics_from)}. Click an underlined word for what it means.`)),
+    h("div", { class: "pair" },
+      section("Do its probabilities come true?", calibration(charts)),
+      section(classes ? "Predicted and true classes" : "Intervals against the truth", classes ? confusion(report) : intervals(charts))),
+    h("div", { class: "pair" },
+      section("Which columns matter", importance(report)),
+      section("What it does not know", split(charts))),
+    report.effects.length > 0 && section("What each column does", effects(charts)),
+    report.diagnosis.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
+    section("What was tried", tried(report.tried)),
+  ];
 }
 
 function section(title, ...children) {
   return h("section", { class: "card" }, h("h2", {}, title), children);
-}
-
-function pair(...sections) {
-  return sections.some(Boolean) && h("div", { class: "pair" }, sections);
 }
 
 function calibration({ report, signal }) {
@@ -136,7 +130,7 @@ function importance(report) {
   return [
     h("p", { class: "help" }, "How much ", term("log likelihood", "logLikelihood"), " per row is lost when the values of a column are shuffled; the line is the 95 % interval."),
     bars(rows.slice(0, SHOWN), { label: "Importance" }),
-    rows.length > SHOWN && h("details", { class: "numbers" }, h("summary", {}, `${rows.length - SHOWN} more`), bars(rows.slice(SHOWN), { label: "More importance", most: Math.max(...rows.map((row) => row.high)) })),
+    rows.length > SHOWN && h("p", { class: "help" }, `The ${SHOWN} columns that matter most; the numbers have all ${rows.length}.`),
     numbersOf(["Column", "Log likelihood lost", report.task === "classification" ? "Accuracy lost" : "Error added"], columns.map((column) => [
       column.name, `${number(column.nats, 3)} ± ${number(column.nats_standard_error, 2)}`, `${number(column.error, 3)} ± ${number(column.error_standard_error, 2)}`])),
     measured.left_out?.length > 0 && h("p", { class: "help" }, `Not measured: ${measured.left_out.join(", ")}.`),
@@ -216,16 +210,10 @@ export function deviationBars(epistemic, aleatoric, both) {
 
 function effects({ report, signal }) {
   const strongest = [...report.effects].sort((a, b) => b.range - a.range);
-  const grid = h("div", { class: "effects" }, strongest.slice(0, SHOWN).map((effect) => effectOf(effect, report, signal)));
-  const more = strongest.slice(SHOWN);
-  const rest = h("div", { class: "effects" });
   const what = report.task === "classification" ? "The mean probability of each class" : `The mean prediction of ${report.target ?? "the target"}`;
   return [
     h("p", { class: "help" }, `${what}, if all rows had a value of the column, with a band that holds it in 90 of 100 cases. The strongest effects come first.`),
-    grid,
-    more.length > 0 && h("details", { class: "numbers", ontoggle: () => {
-      if (!rest.children.length) replace(rest, more.map((effect) => effectOf(effect, report, signal)));
-    } }, h("summary", {}, `${more.length} more`), rest),
+    h("div", { class: "effects" }, strongest.map((effect) => effectOf(effect, report, signal))),
   ];
 }
 
@@ -262,13 +250,12 @@ function effectOf(effect, report, signal) {
 function categories(effect, series) {
   return h("figure", { class: "chart" }, h("figcaption", {}, effect.name), series.map(({ label, at }) => {
     const [mean, lower, upper] = [at(effect.mean), at(effect.lower), at(effect.upper)];
-    const low = series.length > 1 ? 0 : Math.min(...lower);
-    const high = series.length > 1 ? 1 : Math.max(...upper);
+    const [least, most] = series.length > 1 ? [0, 1] : [Math.min(...lower), Math.max(...upper)];
     return [
       series.length > 1 && h("p", { class: "help" }, label),
-      ranges(effect.values.map((value, place) => ({
+      bars(effect.values.map((value, place) => ({
         label: String(value), value: mean[place], low: lower[place], high: upper[place], text: number(mean[place], 3),
-      })), { low, high, label: `${effect.name}: ${label}` }),
+      })), { least, most, points: true, label: `${effect.name}: ${label}` }),
     ];
   }));
 }
@@ -281,10 +268,10 @@ function tried({ chosen, networks, likelihoods, recalibration }) {
       networks.map((one) => [words(one.network), number(one.temperature), figure("log_likelihood", one.log_likelihood), kept(one)]),
       { caption: "Networks that were tried" }),
     likelihoods.length > 0 && table(
-      [{ title: "Likelihood" }, { title: "Gain of log likelihood per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
-      likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
+      [{ title: "Likelihood" }, { title: "Gain of log likelihood per row", number: true }, { title: "" }],
+      likelihoods.map((one) => [words(one.likelihood), `${decimals(one.gain)} ± ${decimals(one.standard_error)}`, kept(one)]),
       { caption: "Likelihoods that were tried" }),
-    recalibration?.reason && h("p", {}, term("Recalibration", "recalibration"), h("strong", {}, `: ${words(recalibration.chosen)}. `), words(plainOption(recalibration.reason))),
+    recalibration?.reason && h("p", {}, term("Recalibration", "recalibration"), h("strong", {}, `: ${words(recalibration.chosen)}. `), words(plainTraining(recalibration.reason))),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),
   ];

@@ -7,53 +7,56 @@ import { facts, h, notice, replace } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { featureField } from "../feature_fields.js";
 import { Form } from "../form.js";
-import { interval, number, percent, plusMinus, quantity } from "../format.js";
+import { interval, percent, plusMinus } from "../format.js";
 import { term } from "../glossary.js";
-import { newestOnly } from "../latest.js";
-import { findVersion, versionHead } from "../model.js";
+import { findReport, findVersion, versionHead } from "../model.js";
 import { plain } from "../plain_words.js";
 import { deviationBars, shareBar } from "../report_parts.js";
-import { rowChoice, tableOf } from "../table_rows.js";
-import { typicalValue } from "../typical_row.js";
 
 const INTERVALS = [0.5, 0.9];
 const UNLIKE = 0.05;
 
 export async function showAsk(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
-  const [{ metadata: { manifest } }, table, report] = await Promise.all([
+  const [{ metadata: { manifest } }, report] = await Promise.all([
     get(`${found.base}/metadata`, { signal }),
-    tableOf(found.base, signal),
-    get(`${found.base}/report`, { signal }).catch(onlyWithout),
+    findReport(found.base, signal),
   ]);
   const form = new Form(new Draft(`ask:${found.name}:${found.version}`));
-  const target = manifest.target ?? "the target";
   const classes = manifest.task === "classification";
   const answer = (classes ? classAnswer : numberAnswer)(manifest, signal);
-  const problem = h("div");
   const warnings = h("div", { "aria-live": "polite" });
-  const truth = h("div");
   const strip = h("p", { "aria-hidden": "true" });
+  const effects = new Map(report?.effects.map((effect) => [effect.name, effect]));
+  const fields = manifest.features.map((feature) => featureField(feature, effects.get(feature.name), form, () => ask()));
+  let changed = false;
+  let busy = false;
 
-  const ask = newestOnly(
-    (row) => send("POST", `${found.base}:predict`, {
-      instances: [row],
-      parameters: classes ? {} : { quantiles: LEVELS, intervals: INTERVALS },
-    }, { signal }),
-    ({ predictions: [prediction] }) => {
-      form.clearAll();
-      replace(problem);
-      draw(prediction);
-    },
-    (error) => {
-      // A person may be typing in another field by now.
-      form.show(error, { focus: false });
-      replace(strip, h("span", { class: "warns" }, "There is no answer to these values."));
-      card.classList.add("outdated");
-    },
-  );
+  /** Asks about the values of now; while a question is under way, only the newest waits. */
+  async function ask() {
+    changed = true;
+    if (busy) return;
+    busy = true;
+    while (changed) {
+      changed = false;
+      try {
+        draw(await send("POST", `${found.base}:predict`, {
+          instances: [Object.fromEntries(fields.map((field) => [field.name, field.read()]))],
+          parameters: classes ? {} : { quantiles: LEVELS, intervals: INTERVALS },
+        }, { signal }));
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        // A person may be typing in another field by now.
+        form.show(error, { focus: false });
+        replace(strip, h("span", { class: "warns" }, "There is no answer to these values."));
+        card.classList.add("outdated");
+      }
+    }
+    busy = false;
+  }
 
-  function draw(prediction) {
+  function draw({ predictions: [prediction] }) {
+    form.clearAll();
     card.classList.remove("outdated");
     const said = (prediction.warnings ?? []).map(plain);
     const { familiarity } = prediction;
@@ -62,29 +65,12 @@ export async function showAsk(root, { parts, signal }) {
     replace(warnings, said.length > 0 && notice("warning", h("ul", {}, said.map((text) => h("li", {}, text)))));
   }
 
-  const askNow = () => ask(Object.fromEntries(fields.map((field) => [field.name, field.read()])));
-  const rows = table && rowChoice(table, (at, row) => {
-    for (const field of fields) if (Object.hasOwn(row, field.name)) field.set(row[field.name]);
-    const cell = row[manifest.target];
-    replace(truth, cell !== undefined && h("p", {}, `In row ${number(at)} of the table, ${target} is `, h("strong", {}, typeof cell === "number" ? quantity(cell) : cell ?? "missing"), "."));
-    askNow();
-  }, signal);
-  const change = () => {
-    rows?.leave();
-    replace(truth);
-    askNow();
-  };
-  const named = (list, name) => list?.find((one) => one.name === name);
-  const told = manifest.features.map(({ name }) => [named(table?.columns, name), named(report?.effects, name)]);
-  const fields = manifest.features.map((feature, at) =>
-    featureField(feature, form, typicalValue(feature, ...told[at]), change, told[at][0]));
-  const start = told.every(([column, effect]) => column || effect) ? "a typical row" : "the middles of the ranges";
   const reset = () => {
     form.draft.clear();
     showAsk(root, { parts, signal });
   };
   const card = h("section", { class: "card answer", "aria-label": "Answer" },
-    h("h2", {}, `Then ${target}`), answer.element, truth, warnings);
+    h("h2", {}, `Then ${manifest.target ?? "the target"}`), answer.element, warnings);
 
   replace(root,
     versionHead(found, "ask"),
@@ -93,19 +79,12 @@ export async function showAsk(root, { parts, signal }) {
         h("button", { type: "button", class: "quiet", onclick: () => card.scrollIntoView({ block: "start" }) }, "More")),
       h("form", { class: "card", onsubmit: (event) => event.preventDefault(), "aria-label": "Values of the columns" },
         h("h2", {}, "If"),
-        h("p", { class: "help" }, `The values start at ${start}. Move a slider: the answer follows.`),
-        rows?.element,
+        h("p", { class: "help" }, "The values start in the middle of the training rows. Move a slider: the answer follows."),
         fields.map((field) => field.element),
-        form.general, problem,
-        h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: reset }, `Back to ${start}`))),
+        form.general,
+        h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: reset }, "Back to the start"))),
       card));
-  askNow();
-}
-
-/** Versions of earlier releases have no report. */
-function onlyWithout(error) {
-  if (error.status !== 404) throw error;
-  return null;
+  ask();
 }
 
 function numberAnswer(manifest, signal) {
@@ -131,11 +110,9 @@ function numberAnswer(manifest, signal) {
 
   return {
     element: [summary, plot.element, details],
-    draw(prediction) {
-      const [mean] = prediction.mean;
-      const deviation = prediction.std[0];
-      const [low, high] = [prediction.lower[1][0], prediction.upper[1][0]];
-      const { x, density, shade } = densityOf(prediction.quantiles.map(([value]) => value), [low, high]);
+    draw({ mean: [mean], std: [deviation], lower, upper, quantiles, epistemic, aleatoric }) {
+      const [low, high] = [lower[1][0], upper[1][0]];
+      const { x, density, shade } = densityOf(quantiles.map(([value]) => value), [low, high]);
       // The axis grows but does not shrink, so that a move is seen as a move.
       extent = [Math.min(extent[0], x[0]), Math.max(extent[1], x.at(-1))];
       marks = [{ value: mean, colour: "--series-2" }];
@@ -145,9 +122,9 @@ function numberAnswer(manifest, signal) {
       replace(details,
         facts([
           [term("90 % interval", "interval"), interval(low, high)],
-          ["50 % interval", interval(prediction.lower[0][0], prediction.upper[0][0])],
+          ["50 % interval", interval(lower[0][0], upper[0][0])],
         ]),
-        deviationBars(Math.sqrt(prediction.epistemic[0]), Math.sqrt(prediction.aleatoric[0]), deviation));
+        deviationBars(Math.sqrt(epistemic[0]), Math.sqrt(aleatoric[0]), deviation));
       return [h("span", { class: "name" }, `${target} `), h("strong", {}, middle), ` ± ${around}`,
         h("span", { class: "second" }, `90 %: ${interval(low, high)}`)];
     },
@@ -160,18 +137,15 @@ function classAnswer(manifest) {
   const most = Math.log(Math.max(2, manifest.classes.length));
   return {
     element: [summary, place],
-    draw(prediction) {
-      const rows = manifest.classes.map((label, at) => ({
-        label, value: prediction.probabilities[at], text: percent(prediction.probabilities[at]),
-      }));
-      const best = Math.max(...prediction.probabilities);
-      const { entropy, mutual_information: epistemic } = prediction;
-      replace(summary, h("strong", {}, prediction.class), ` ${percent(best)}`);
+    draw({ class: best, probabilities, entropy, mutual_information: epistemic }) {
+      const rows = manifest.classes.map((label, at) => ({ label, value: probabilities[at], text: percent(probabilities[at]) }));
+      const share = percent(Math.max(...probabilities));
+      replace(summary, h("strong", {}, best), ` ${share}`);
       replace(place,
         bars(rows, { most: 1, label: "Probabilities of the classes" }),
         facts([[term("Uncertainty", "uncertainty"), percent(Math.min(1, entropy / most), 0)]]),
         shareBar(entropy > 0 ? Math.min(1, Math.max(0, epistemic / entropy)) : 0));
-      return [h("span", { class: "name" }, `${manifest.target ?? "class"} `), h("strong", {}, prediction.class), ` ${percent(best)}`];
+      return [h("span", { class: "name" }, `${manifest.target ?? "class"} `), h("strong", {}, best), ` ${share}`];
     },
   };
 }

@@ -1,7 +1,7 @@
 // Who changed what and when, newest first.
 
 import { get, path } from "../api.js";
-import { h, replace, table } from "../dom.js";
+import { filter, h, replace, table } from "../dom.js";
 import { date } from "../format.js";
 import { address, go } from "../router.js";
 import { pages } from "./datasets.js";
@@ -12,15 +12,13 @@ export async function showAudit(root, { query, signal }) {
   const cursor = query.get("cursor") ?? "";
   const kind = query.get("kind") ?? "";
   const page = await get(path(["v1", "audit"], { cursor, kind, limit: 50 }), { signal });
-  const filter = h("select", { id: "kind", onchange: (event) => go(["audit"], { kind: event.target.value }) },
-    h("option", { value: "" }, "all"), KINDS.map((one) => h("option", { value: one, selected: one === kind }, one)));
   const rows = page.changes.map((change) => [
     date(change.created_at), change.actor, `${change.action} ${change.kind}`, subject(change), details(change.details),
   ]);
   replace(root,
     h("h1", {}, "Audit"),
     h("p", { class: "help" }, "Who made, moved and deleted what. A change that was refused is not here."),
-    h("div", { class: "inline" }, h("label", { for: "kind" }, "Changes of"), filter),
+    filter("Changes of", [["", "all"], ...KINDS.map((one) => [one, one])], kind, (chosen) => go(["audit"], { kind: chosen })),
     table([{ title: "When" }, { title: "Who" }, { title: "What" }, { title: "Of" }, { title: "Details" }], rows,
       { caption: "Changes", empty: "Nothing was changed yet." }),
     pages(["audit"], cursor, page.next_cursor, { kind }));

@@ -2,22 +2,21 @@
 
 import { get, path, send } from "../api.js";
 import { chart } from "../charts.js";
-import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "../dom.js";
+import { actionButton, confirm, facts, h, notice, problemPlace, repeat, replace } from "../dom.js";
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
 import { capital, date, duration, number, percent, secondsLeft } from "../format.js";
-import { plain, plainOption } from "../plain_words.js";
+import { plain, plainTraining } from "../plain_words.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
 
-const REFRESH = 2000;
-const SECOND = 1000;
+const REFRESH = 1500;
 
 export async function showJob(root, { parts: [, id], signal }) {
-  let job = await get(path(["v1", "jobs", id]), { signal });
   const place = path(["v1", "jobs", id]);
+  let job = await get(place, { signal });
+  let shown = null;
   const head = h("div", { role: "status" });
-  const bar = h("div");
   const result = h("div");
   const stages = h("ol", { class: "stages" });
   const tried = h("section", { class: "card", hidden: true }, h("h2", {}, "What is tried"), stages);
@@ -25,13 +24,9 @@ export async function showJob(root, { parts: [, id], signal }) {
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const logSection = h("details", { class: "section" }, h("summary", {}, "Log"), log);
   const actions = h("div", { class: "actions" });
-  let shown = null;
   const times = h("div");
   const problem = problemPlace();
   const plot = trainingChart(signal);
-  const passed = stageList();
-  const announce = announcer(() => job);
-  const told = clock();
 
   async function act(verb) {
     job = await send("POST", `${place}:${verb}`);
@@ -53,9 +48,10 @@ export async function showJob(root, { parts: [, id], signal }) {
 
   function draw() {
     const ended = ENDED.includes(job.state);
-    replace(head, stateBadge(job), " ", ended ? "" : said(job));
-    drawTiming();
-    announce.draw();
+    replace(head, stateBadge(job), " ", said(job), !ended && job.timing && progressBar(job.timing));
+    if (!ended && job.timing) document.title = `${percent(job.timing.done, 0)} ${job.name} · tfbbb`;
+    // The end of a job that was seen running shows in the title of its tab, too.
+    if (ended && shown && shown !== job.state) document.title = `${job.state === "succeeded" ? "✓" : "✗"} ${job.name} · tfbbb`;
     replace(actions, ...[
       job.version !== null && h("a", { class: "button primary", href: address(["models", job.name, String(job.version)]) }, `See version ${job.version}`),
       ["failed", "cancelled"].includes(job.state) && buttons.retry,
@@ -79,35 +75,23 @@ export async function showJob(root, { parts: [, id], signal }) {
     ]));
   }
 
-  function drawTiming() {
-    const timing = ENDED.includes(job.state) ? null : told.now();
-    replace(bar, timing && progressBar(timing));
-    if (timing) document.title = `${percent(timing.done, 0)} ${job.name} · tfbbb`;
-  }
-
   async function refresh() {
-    job = await get(place, { signal });
-    told.tell(job.timing);
-    draw();
+    try {
+      job = await get(place, { signal });
+      draw();
+    } catch {
+      // The line above the page says that the connection is lost.
+    }
   }
 
   function onEvent(type, data) {
     if (type === "state") {
-      if (data.state === "running") {
-        plot.clear();
-        passed.clear();
-      }
-      refresh().catch(() => {});
-      return;
-    }
-    if (type === "stage") {
-      told.tell(data);
-      passed.add(data);
-      drawTiming();
+      if (data.state === "running") plot.clear();
+      refresh();
       return;
     }
     plot.add(data);
-    const stage = plainOption(data.stage);
+    const stage = plainTraining(data.stage);
     if (stage && stages.lastChild?.textContent !== stage) {
       tried.hidden = false;
       stages.append(h("li", {}, stage));
@@ -119,9 +103,6 @@ export async function showJob(root, { parts: [, id], signal }) {
     following.abort();
     following = new AbortController();
     replace(stages);
-    passed.clear();
-    told.reset();
-    told.tell(job.timing);
     followJob(id, onEvent, (connected) => {
       replace(stream, connected || ENDED.includes(job.state) ? "" : "The live view is interrupted; reconnecting…");
     }, AbortSignal.any([signal, following.signal]));
@@ -130,7 +111,7 @@ export async function showJob(root, { parts: [, id], signal }) {
   replace(root,
     h("p", { class: "crumbs" }, h("a", { href: address(["jobs"]) }, "Jobs")),
     h("h1", {}, job.name),
-    head, bar, announce.element, passed.element, actions, problem, result, stream,
+    head, actions, problem, result, stream,
     h("section", { class: "card" }, plot.element),
     tried,
     logSection,
@@ -139,92 +120,20 @@ export async function showJob(root, { parts: [, id], signal }) {
     times);
   follow();
   draw();
-  const second = setInterval(drawTiming, SECOND);
-  signal.addEventListener("abort", () => clearInterval(second));
-  const timer = setInterval(() => {
-    if (!document.hidden && !ENDED.includes(job.state)) refresh().catch(() => {});
-  }, REFRESH);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  repeat(() => ENDED.includes(job.state) || refresh(), REFRESH, signal);
 }
 
 function said(job) {
   if (job.state === "queued") return "It starts as soon as a worker is free.";
   if (job.state === "exporting") return "The model is written and checked.";
-  return "";
-}
-
-/** What the service told last, less the time since; the bar never falls. */
-function clock() {
-  let told = null;
-  let at = 0;
-  let done = 0;
-  return {
-    reset() {
-      told = null;
-      done = 0;
-    },
-    tell(timing) {
-      if (!timing) return;
-      told = timing;
-      at = performance.now();
-      done = Math.max(done, timing.done);
-    },
-    now() {
-      if (!told) return null;
-      const since = (performance.now() - at) / 1000;
-      const left = told.seconds_left?.map((seconds) => Math.max(seconds - since, 0));
-      return { ...told, done, seconds_left: left ?? null, elapsed: told.elapsed + since };
-    },
-  };
+  if (job.state !== "succeeded") return "";
+  return `Version ${job.version} of ${job.name} is ready after ${duration((new Date(job.finished_at) - new Date(job.created_at)) / 1000)}.`;
 }
 
 function progressBar(timing) {
   return h("div", { class: "progress" },
     h("progress", { max: 1, value: timing.done, "aria-label": "Progress" }),
     h("span", { class: "muted" }, [capital(timing.stage), percent(timing.done, 0), secondsLeft(timing.seconds_left)].filter(Boolean).join(", ")));
-}
-
-/** The stages that are over, each with its seconds. */
-function stageList() {
-  const element = h("p", { class: "help" });
-  let began = [];
-  return {
-    element,
-    add({ stage, elapsed }) {
-      if (began.at(-1)?.stage === stage) return;
-      began.push({ stage, elapsed });
-      const over = began.slice(0, -1).map((each, n) =>
-        `${each.stage} ${duration(Math.max(began[n + 1].elapsed - each.elapsed, 0))}`);
-      element.textContent = over.length ? `Done: ${over.join(", ")}.` : "";
-    },
-    clear() {
-      began = [];
-      element.textContent = "";
-    },
-  };
-}
-
-/** Tells that a job which was seen running has ended: on the page and in its title. */
-function announcer(current) {
-  const element = h("div");
-  let ran = false;
-  return {
-    element,
-    draw() {
-      const job = current();
-      if (!ENDED.includes(job.state)) {
-        ran = true;
-        return;
-      }
-      if (!ran) return;
-      ran = false;
-      const succeeded = job.state === "succeeded";
-      document.title = `${succeeded ? "✓" : "✗"} ${job.name} · tfbbb`;
-      const took = duration((new Date(job.finished_at) - new Date(job.created_at)) / 1000);
-      // Why it failed stands above already.
-      replace(element, succeeded && notice("good", h("p", { role: "status" }, `Version ${job.version} of ${job.name} is ready after ${took}.`)));
-    },
-  };
 }
 
 /** Loss and likelihood by step; several stages stand one after the other. */
@@ -239,7 +148,7 @@ function trainingChart(signal) {
       { label: "training rows", colour: "--series-1" },
       { label: "held-out rows", colour: "--series-2" },
     ],
-    ranges: { y: (self, low, high) => calm(self, low, high) },
+    ranges: { y: calm },
   });
   const empty = h("p", { class: "empty" }, "The curves appear with the first epoch.");
   let columns = [[], [], [], []];

@@ -1,7 +1,7 @@
 // The jobs, newest first.
 
 import { get, path } from "../api.js";
-import { badge, h, replace, table } from "../dom.js";
+import { badge, filter, h, repeat, replace, table } from "../dom.js";
 import { date, duration } from "../format.js";
 import { ENDED } from "../events.js";
 import { address, go } from "../router.js";
@@ -21,45 +21,36 @@ export async function showJobs(root, { query, signal }) {
   const cursor = query.get("cursor") ?? "";
   const state = query.get("state") ?? "";
   const list = h("div");
+  let page;
   const load = async () => {
-    const page = await get(path(["v1", "jobs"], { cursor, state, limit: 25 }), { signal });
+    page = await get(path(["v1", "jobs"], { cursor, state, limit: 25 }), { signal });
     // A person who is in the list with the keyboard stays where they are.
-    if (!list.contains(document.activeElement)) draw(list, page, cursor, state);
-    return page;
+    if (list.contains(document.activeElement)) return;
+    replace(list,
+      table([{ title: "Model" }, { title: "Target" }, { title: "State" }, { title: "Progress" }, { title: "Queued" }, { title: "Took", number: true }], page.jobs.map(row),
+        { caption: "Jobs", empty: state ? `No job is ${state}.` : "No job yet. Upload a table, then train a model on it." }),
+      pages(["jobs"], cursor, page.next_cursor, { state }));
   };
-  const filter = h("select", { id: "state", onchange: (event) => go(["jobs"], { state: event.target.value }) },
-    h("option", { value: "" }, "all"), STATES.map((one) => h("option", { value: one, selected: one === state }, one)));
   replace(root,
     h("h1", {}, "Jobs"),
     h("div", { class: "actions spread" },
-      h("div", { class: "inline" }, h("label", { for: "state" }, "State"), filter),
+      filter("State", [["", "all"], ...STATES.map((one) => [one, one])], state, (chosen) => go(["jobs"], { state: chosen })),
       h("a", { class: "button primary", href: address(["new"]) }, "New job")),
     list);
-  let page = await load();
-  const timer = setInterval(async () => {
-    if (document.hidden || page.jobs.every((job) => ENDED.includes(job.state))) return;
-    try {
-      page = await load();
-    } catch {
-      // The line above the page says that the connection is lost.
-    }
-  }, REFRESH);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  await load();
+  // The line above the page says that the connection is lost.
+  repeat(() => page.jobs.every((job) => ENDED.includes(job.state)) || load().catch(() => {}), REFRESH, signal);
 }
 
-function draw(list, page, cursor, state) {
-  const rows = page.jobs.map((job) => [
+function row(job) {
+  return [
     h("a", { href: address(["jobs", job.id]) }, job.name),
     job.target,
     [stateBadge(job), job.verdict && [" ", badge(job.verdict, "bad")]],
     progress(job),
     date(job.created_at),
-    took(job),
-  ]);
-  replace(list,
-    table([{ title: "Model" }, { title: "Target" }, { title: "State" }, { title: "Progress" }, { title: "Queued" }, { title: "Took", number: true }], rows,
-      { caption: "Jobs", empty: state ? `No job is ${state}.` : "No job yet. Upload a table, then train a model on it." }),
-    pages(["jobs"], cursor, page.next_cursor, { state }));
+    job.started_at ? duration((new Date(job.finished_at ?? Date.now()) - new Date(job.started_at)) / 1000) : "–",
+  ];
 }
 
 function progress(job) {
@@ -67,10 +58,4 @@ function progress(job) {
   if (job.error) return h("span", { class: "one-line", title: job.error }, job.error);
   if (!job.timing || job.state === "queued") return "";
   return h("progress", { max: 1, value: job.timing.done, title: job.timing.stage, "aria-label": `Progress of ${job.name}` });
-}
-
-function took(job) {
-  if (!job.started_at) return "–";
-  const end = job.finished_at ? new Date(job.finished_at) : new Date();
-  return duration((end - new Date(job.started_at)) / 1000);
 }

@@ -3,43 +3,28 @@
 import { get, path, send } from "../api.js";
 import { actionButton, badge, confirm, h, notice, problemPlace, replace, table } from "../dom.js";
 import { Draft } from "../drafts.js";
-import { Form } from "../form.js";
+import { Form, numberOf } from "../form.js";
 import { date } from "../format.js";
-import { numberOf } from "../schema_fields.js";
 import { session } from "../session.js";
 
 const DAY = 86400;
-const PAGE = 25;
 const SCOPES = [["metrics", "metrics: read /metrics alone"], ["predict", "predict: ask models"], ["train", "train: also upload, train and label"], ["admin", "admin: also make keys"]];
+const COLUMNS = ["Name", "Prefix", "Scope", "Made", "Last used", "State", ""];
 
 export async function showKeys(root, { signal }) {
-  const { keys } = await get("v1/keys", { signal });
   const made = h("div", { "aria-live": "polite" });
   const list = h("div");
-  let most = PAGE;
   const problem = problemPlace();
-
-  const again = async () => {
-    const fresh = await get("v1/keys", { signal });
-    draw(fresh.keys);
+  const load = async () => {
+    const { keys } = await get("v1/keys", { signal });
+    replace(list, table(COLUMNS.map((title) => ({ title })), keys.map((key) => row(key, problem, load)), { caption: "Keys" }));
   };
-
-  function draw(all) {
-    const rows = all.slice(0, most).map((key) => row(key, problem, again));
-    replace(list,
-      table([{ title: "Name" }, { title: "Prefix" }, { title: "Scope" }, { title: "Made" }, { title: "Last used" }, { title: "State" }, { title: "" }], rows, { caption: "Keys" }),
-      all.length > most && h("button", { type: "button", onclick: () => {
-        most += PAGE;
-        draw(all);
-      } }, "Show more"));
-  }
-
+  await load();
   replace(root,
     h("h1", {}, "Keys"),
     h("p", { class: "help" }, "Give every program and every person a key of its own. The service stores no secret, so a key is shown once."),
-    createForm(made, again),
+    createForm(made, problem, load),
     made, problem, list);
-  draw(keys);
 }
 
 function row(key, problem, again) {
@@ -59,42 +44,28 @@ function row(key, problem, again) {
   ];
 }
 
-function createForm(made, again) {
-  const draft = new Draft("key");
-  const form = new Form(draft);
-  const name = form.text("name", "");
+function createForm(made, problem, again) {
+  const form = new Form(new Draft("key"));
+  const name = form.text("name");
   const scope = form.select("scopes", SCOPES, "predict");
   const days = form.text("expires_in_seconds", "", { inputmode: "decimal", placeholder: "never" });
-  const button = h("button", { type: "submit", class: "primary" }, "Make a key");
 
-  async function submit(event) {
-    event.preventDefault();
-    button.disabled = true;
-    form.clearAll();
+  async function submit() {
     const left = numberOf(days.value);
     const request = { name: name.value.trim(), scopes: [scope.value] };
     if (left !== undefined) request.expires_in_seconds = typeof left === "number" ? left * DAY : left;
-    try {
-      const key = await send("POST", "v1/keys", request);
-      draft.clear();
-      name.value = "";
-      days.value = "";
-      replace(made, notice("good", h("h2", {}, `The key ${key.name}`),
-        h("p", {}, "Copy it now: it is not shown again."), h("pre", { tabindex: "0", "aria-label": "The key" }, key.key),
-        actionButton("Copy", () => navigator.clipboard.writeText(key.key))));
-      await again();
-    } catch (error) {
-      form.show(error);
-    } finally {
-      button.disabled = false;
-    }
+    const key = await send("POST", "v1/keys", request);
+    form.draft.clear();
+    name.value = days.value = "";
+    replace(made, notice("good", h("h2", {}, `The key ${key.name}`),
+      h("p", {}, "Copy it now: it is not shown again."), h("pre", { tabindex: "0", "aria-label": "The key" }, key.key),
+      actionButton("Copy", () => navigator.clipboard.writeText(key.key), { problem })));
+    await again();
   }
 
-  return h("form", { class: "card", onsubmit: submit, novalidate: true },
+  return form.element({ button: "Make a key", submit, class: "card" },
     h("div", { class: "columns" },
       form.field("name", "Name", name, { help: "What the key is for." }),
       form.field("scopes", "Scope", scope),
-      form.field("expires_in_seconds", "Days until it expires", days)),
-    form.general,
-    h("div", { class: "actions" }, button));
+      form.field("expires_in_seconds", "Days until it expires", days)));
 }

@@ -6,41 +6,29 @@ import { figure, figureName } from "../figures.js";
 import { number } from "../format.js";
 import { address } from "../router.js";
 
-const PAGE = 20;
+const COLUMNS = [
+  { title: "Model" }, { title: "Target" }, { title: "Task" }, { title: "Held-out figure", number: true },
+  { title: "Latest", number: true }, { title: "Versions", number: true }, { title: "Labels" },
+];
 
-export async function showModels(root, { query, signal }) {
+export async function showModels(root, { signal }) {
   const { models } = await get("v1/models", { signal });
   models.sort((a, b) => a.name.localeCompare(b.name));
-  let page = 0;
   const list = h("div");
-  const search = h("input", { type: "search", id: "search", value: query.get("q") ?? "", oninput: () => {
-    page = 0;
-    draw();
-  } });
-
-  function draw() {
-    const text = search.value.toLowerCase();
-    const found = models.filter((model) => `${[model.name, model.target, ...Object.keys(model.labels)].join(" ")}`.toLowerCase().includes(text));
-    const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
-    const turn = (to) => () => {
-      page = to;
-      draw();
-    };
-    replace(list,
-      table([{ title: "Model" }, { title: "Target" }, { title: "Task" }, { title: "Held-out figure", number: true }, { title: "Latest", number: true }, { title: "Versions", number: true }, { title: "Labels" }],
-        found.slice(page * PAGE, (page + 1) * PAGE).map(row),
-        { caption: "Models", empty: models.length ? "No model has this in its name, target or labels." : "No model yet. Upload a table, then train one on it." }),
-      last > 0 && h("nav", { class: "pages", "aria-label": "Pages" },
-        h("button", { type: "button", onclick: turn(page - 1), disabled: page === 0 }, "Previous"),
-        h("span", { role: "status" }, `Page ${page + 1} of ${last + 1}, ${number(found.length)} models`),
-        h("button", { type: "button", onclick: turn(page + 1), disabled: page === last }, "Next")));
-  }
-
+  const search = h("input", { type: "search", id: "search", oninput: () => draw() });
+  const draw = () => {
+    const text = search.value.trim().toLowerCase();
+    const found = models.filter((model) => [model.name, model.target, ...Object.keys(model.labels)].join(" ").toLowerCase().includes(text));
+    replace(list, table(COLUMNS, found.map(row), {
+      caption: "Models",
+      empty: models.length ? "No model has this in its name, target or labels." : "No model yet. Upload a table, then train one on it.",
+    }));
+  };
+  draw();
   replace(root,
     h("h1", {}, "Models"),
     models.length > 5 && h("div", { class: "inline" }, h("label", { for: "search" }, "Find"), search),
     list);
-  draw();
 }
 
 /** The figure that people know best: accuracy of classes, else the error. */

@@ -1,20 +1,12 @@
-// The form of a job, with the defaults of the service filled in.
+// The form of a job: what a person decides; the service chooses the rest.
 
-import { get, path, send } from "../api.js";
+import { ApiError, get, path, send } from "../api.js";
 import { columnTable, overruled } from "../columns.js";
 import { h, replace } from "../dom.js";
 import { Draft } from "../drafts.js";
-import { Form } from "../form.js";
-import { plainOption } from "../plain_words.js";
+import { Form, numberOf } from "../form.js";
 import { go, address } from "../router.js";
-import { numberOf, schemaFields } from "../schema_fields.js";
 
-// Fields that this form shows by controls of its own.
-const OWN = [
-  "dataset_id", "target", "name", "features", "columns", "text_columns", "task",
-  "training.effort", "training.max_seconds", "training.validation.group", "training.validation.time",
-];
-const GROUPS = ["model", "training"];
 const EFFORTS = [
   ["quick", "short: a first model, less exact"],
   ["default", "as long as a good model needs"],
@@ -29,14 +21,12 @@ const RELATED = {
   group: ["Column of the group", "Such as a patient who has several rows. The model is measured on groups that it has not seen, and does not predict from this column."],
   time: ["Column of the time", "Dates, times or numbers. The model is measured on rows that come later than those it has learned from."],
 };
+const TASKS = [["", "chosen by the service"], ["regression", "regression: a number"], ["classification", "classification: a class"]];
 const MOST_DATASETS = 200;
 const MANY = 40;
 
 export async function showNewJob(root, { query, signal }) {
-  const [document, page] = await Promise.all([
-    get("openapi.json", { signal }),
-    get(path(["v1", "datasets"], { limit: MOST_DATASETS }), { signal }),
-  ]);
+  const page = await get(path(["v1", "datasets"], { limit: MOST_DATASETS }), { signal });
   if (!page.datasets.length) {
     replace(root, h("h1", {}, "New job"), h("p", { class: "empty" }, "There is no table yet. ", h("a", { href: address(["data"]) }, "Upload one"), " first."));
     return;
@@ -47,18 +37,18 @@ export async function showNewJob(root, { query, signal }) {
   const dataset = await get(path(["v1", "datasets", id]), { signal });
   const draft = new Draft(`job:${id}`);
   const form = new Form(draft);
-  const schemas = document.components.schemas;
-  const schema = schemas.JobRequest;
 
   const listed = page.datasets.some((one) => one.id === id) ? page.datasets : [dataset, ...page.datasets];
   const datasets = h("select", { onchange: (event) => go(["new"], { ...start, dataset: event.target.value }) },
     listed.map((one) => h("option", { value: one.id, selected: one.id === id }, one.name)));
   const names = dataset.columns.map((column) => column.name);
-  const target = form.select("target", [["", "choose a column"], ...names.map((name) => [name, name])], "", () => drawFeatures());
+  const choice = [["", "choose a column"], ...names.map((name) => [name, name])];
+  const target = form.select("target", choice, "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
   const effort = form.select("training.effort", EFFORTS, "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
-  const task = form.select("task", [["", "chosen by the service"], ["regression", "regression: a number"], ["classification", "classification: a class"]], "");
+  const task = form.select("task", TASKS, "");
+  const others = form.text("others", "", { tag: "textarea", rows: 3, placeholder: '{"model": {"hidden_units": [64, 64]}}' });
   const features = h("div");
   const relation = form.select("relation", RELATIONS, "", () => drawRelated());
   const related = h("div");
@@ -80,39 +70,30 @@ export async function showNewJob(root, { query, signal }) {
 
   function drawRelated() {
     relatedBy = null;
+    replace(related);
     if (relation.value) {
       const [label, help] = RELATED[relation.value];
       const field = `training.validation.${relation.value}`;
       const dates = dataset.columns.filter((column) => column.kind === "date").map((column) => column.name);
       const usual = relation.value === "time" && dates.length === 1 ? dates[0] : "";
-      relatedBy = form.select(field, [["", "choose a column"], ...names.map((one) => [one, one])], usual, () => drawFeatures());
+      relatedBy = form.select(field, choice, usual, () => drawFeatures());
       replace(related, form.field(field, label, relatedBy, { help, wrong: "Choose a column." }));
-    } else replace(related);
+    }
     drawFeatures();
   }
   drawRelated();
 
-  const rest = schemaFields(schema, { form, schemas, path: "" }, [...OWN, ...GROUPS, ...(start ? ["start_from"] : [])]);
-  const groups = GROUPS.map((group) => [group, schemaFields(
-    { ...schemas[schema.properties[group].$ref.split("/").at(-1)] },
-    { form, schemas, path: group, initial: schema.properties[group].default },
-    OWN,
-  )]);
-
   function body() {
-    const read = { dataset_id: id, target: target.value, name: name.value.trim(), ...rest.read() };
+    const { training: otherTraining, ...read } = readOthers(others.value);
+    Object.assign(read, { dataset_id: id, target: target.value, name: name.value.trim() });
     const isChosen = (column) => draft.get(`features.${column}`, isUsual(column));
     if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
     if (start) read.start_from = start;
     if (task.value) read.task = task.value;
     const kinds = overruled(id);
     if (Object.keys(kinds).length) read.columns = kinds;
-    for (const [group, fields] of groups) {
-      const values = fields.read();
-      if (Object.keys(values).length) read[group] = values;
-    }
+    const training = { ...otherTraining };
     const limit = numberOf(minutes.value);
-    const training = { ...read.training };
     if (effort.value !== "default") training.effort = effort.value;
     if (limit !== undefined) training.max_seconds = typeof limit === "number" ? 60 * limit : limit;
     if (relatedBy) training.validation = { ...training.validation, [relation.value]: relatedBy.value };
@@ -120,30 +101,22 @@ export async function showNewJob(root, { query, signal }) {
     return read;
   }
 
-  async function submit(event) {
-    event.preventDefault();
-    button.disabled = true;
-    form.clearAll();
+  async function submit() {
     const request = body();
-    try {
-      const job = await send("POST", "v1/jobs", request, { headers: { "Idempotency-Key": idempotencyKey(draft, request) } });
-      draft.clear();
-      go(["jobs", job.id]);
-    } catch (error) {
-      form.show(error);
-    } finally {
-      button.disabled = false;
-    }
+    const job = await send("POST", "v1/jobs", request, { headers: { "Idempotency-Key": idempotencyKey(draft, request) } });
+    draft.clear();
+    go(["jobs", job.id]);
   }
 
-  const button = h("button", { type: "submit", class: "primary" }, "Start training");
   const startAnew = () => {
     draft.clear();
     showNewJob(root, { query, signal });
   };
+  const many = names.length > MANY;
   replace(root,
     h("h1", {}, "New job"),
-    h("form", { class: "job", onsubmit: submit, novalidate: true },
+    form.element(
+      { button: "Start training", submit, actions: h("button", { type: "button", class: "quiet", onclick: startAnew }, "Reset the form") },
       start && form.group("start_from", `From version ${start.version} of ${start.model}`, [], "The table needs new rows only: what the version has learned is where the training starts."),
       h("section", { class: "card questions" },
         h("div", { class: "columns" },
@@ -152,7 +125,7 @@ export async function showNewJob(root, { query, signal }) {
         h("div", { class: "columns" },
           form.field("training.effort", "How long may it take?", effort, { help: "The page of the job shows how long is left." }),
           form.field("training.max_seconds", "Minutes at most", minutes, { help: "The model is then as good as it is by that time.", wrong: "Give a number of minutes, or leave this empty for no limit." })),
-        form.group("features", "Which columns may it predict from?", h("div", { class: `checks${names.length > MANY ? " many" : ""}`, tabindex: names.length > MANY && "0" }, features), "Leave out what nobody knows yet when the model is asked."),
+        form.group("features", "Which columns may it predict from?", h("div", { class: `checks${many ? " many" : ""}`, tabindex: many && "0" }, features), "Leave out what nobody knows yet when the model is asked."),
         h("details", { class: "numbers" }, h("summary", {}, "What the columns are"),
           form.group("columns", "Where the service took a column for something else than it is, choose what it is", columnTable(dataset, () => {
             form.clear("columns");
@@ -162,15 +135,22 @@ export async function showNewJob(root, { query, signal }) {
           form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
           related),
         form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
-      h("details", { class: "section more-options" }, h("summary", {}, "More"),
-        form.field("task", "Task", task, { help: plainOption(schema.properties.task.description) }),
-        groups.map(([group, fields]) => h("details", { class: "numbers" },
-          h("summary", {}, group === "model" ? "Network, posterior and prior" : "Training"),
-          form.group(group, group === "model" ? "Model" : "Training", h("div", { class: "columns" }, fields.elements)))),
-        h("details", { class: "numbers" }, h("summary", {}, "Calibration, publishing and priority"),
-          h("div", { class: "columns" }, rest.elements))),
-      form.general,
-      h("div", { class: "actions" }, button, h("button", { type: "button", class: "quiet", onclick: startAnew }, "Reset the form"))));
+      h("details", { class: "section" }, h("summary", {}, "More"),
+        form.field("task", "Task", task, { help: "Whether to predict a number or a class." }),
+        form.field("others", "Other fields of the job", others, { help: "As JSON, with the names that the API has for them." }))));
+}
+
+/** The fields that were typed as JSON. */
+function readOthers(text) {
+  if (!text.trim()) return {};
+  let read;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    read = null;
+  }
+  if (read?.constructor !== Object) throw new ApiError('Must be JSON, such as {"training": {"steps": 1000}}.', 400, { field: "others" });
+  return read;
 }
 
 /** A name that the service takes, from the name of a file. */
@@ -184,7 +164,7 @@ function idempotencyKey(draft, request) {
   const text = JSON.stringify(request);
   const before = draft.get("sent", null);
   if (before?.text === text) return before.key;
-  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const key = `${Date.now()}-${Math.random()}`;
   draft.set("sent", { text, key });
   return key;
 }

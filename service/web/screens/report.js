@@ -2,24 +2,17 @@
 
 import { get } from "../api.js";
 import { facts, h, notice, replace } from "../dom.js";
+import { figure, figureTerm } from "../figures.js";
 import { count, date } from "../format.js";
-import { findVersion, versionHead } from "../model.js";
+import { findReport, findVersion, versionHead } from "../model.js";
 import { reportParts } from "../report_parts.js";
 import { address } from "../router.js";
 
 export async function showReport(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
-  const [details, report] = await Promise.all([
-    get(found.base, { signal }),
-    get(`${found.base}/report`, { signal }).catch((error) => {
-      if (error.status !== 404) throw error;
-      return null;
-    }),
-  ]);
-  const { description, lineage } = details;
-  replace(root, versionHead(found, ""), overview(description, lineage));
-  if (!report) root.append(notice("info", "This version has no report with calibration, importance and effects: an earlier release made it, or it was not trained on a table here. Train it again to have one."));
-  root.append(...reportParts(report ?? fromManifest(description, lineage), signal));
+  const [{ description, lineage }, report] = await Promise.all([get(found.base, { signal }), findReport(found.base, signal)]);
+  replace(root, versionHead(found, ""), overview(description, lineage),
+    report ? reportParts(report, signal) : withoutReport(description?.metrics ?? {}));
 }
 
 function overview(description, lineage) {
@@ -34,13 +27,9 @@ function overview(description, lineage) {
   ]);
 }
 
-/** What the manifest alone says, for versions without a report. */
-function fromManifest(description, lineage) {
-  const { judgement, recipe, recalibration } = lineage?.source ?? {};
-  return {
-    task: description?.task,
-    metrics: description?.metrics,
-    judgement,
-    tried: recipe && { chosen: recipe.chosen, networks: recipe.tried ?? [], likelihoods: recipe.likelihoods ?? [], recalibration },
-  };
+function withoutReport(metrics) {
+  return [
+    notice("info", "This version has no report with calibration, importance and effects: it was not trained on a table here. Train it again to have one."),
+    facts(Object.entries(metrics).map(([name, value]) => [figureTerm(name), figure(name, value)])),
+  ];
 }

@@ -18,7 +18,6 @@ from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
-    LEARNED,
     Heteroscedastic,
     Regression,
     at_least_float32,
@@ -181,7 +180,7 @@ class Poisson(Counts):
 
 Concentration = Annotated[
     PositiveNumber | None,
-    Field(description="Null to learn it.", json_schema_extra=LEARNED),
+    Field(description="Null to learn it."),
 ]
 
 

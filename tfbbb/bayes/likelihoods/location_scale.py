@@ -12,7 +12,6 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.likelihoods.regression import (
-    LEARNED,
     SMALLEST_NOISE,
     Heteroscedastic,
     Regression,
@@ -23,7 +22,6 @@ NoiseScale = Annotated[
     PositiveNumber | None,
     Field(
         description="Scale of the noise, in units of the target; null to learn it.",
-        json_schema_extra=LEARNED,
     ),
 ]
 Resolution = Annotated[
@@ -31,7 +29,6 @@ Resolution = Annotated[
     Field(
         description="Step between possible targets, 1 for whole numbers: the noise is "
         "at least that of rounding. Null for targets that may be any number.",
-        json_schema_extra={"x-empty": "none"},
     ),
 ]
 

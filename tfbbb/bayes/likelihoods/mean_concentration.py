@@ -12,7 +12,6 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
-    LEARNED,
     Heteroscedastic,
     Regression,
     at_least_float32,
@@ -28,7 +27,6 @@ Concentration = Annotated[
     Field(
         le=LARGEST_CONCENTRATION,
         description="Null to learn it.",
-        json_schema_extra=LEARNED,
     ),
 ]
 

@@ -21,8 +21,6 @@ SMALLEST_NOISE = 1e-4
 RAW_UNIT = math.log(math.expm1(1.0))
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
-# What an empty field of a form means.
-LEARNED: dict[str, Any] = {"x-empty": "learned"}
 Heteroscedastic = Annotated[
     Flag, Field(description="Whether the network predicts the noise of each row.")
 ]

@@ -15,7 +15,7 @@ from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Resolution
-from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic, positive
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, positive
 from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # With more degrees of freedom than this, the noise has a variance.
@@ -32,7 +32,6 @@ DegreesOfFreedom = Annotated[
     Field(
         gt=2,
         description="Degrees of freedom; null to learn them.",
-        json_schema_extra=LEARNED,
     ),
 ]
 

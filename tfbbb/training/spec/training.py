@@ -180,7 +180,6 @@ class TrainingSpec(SpecPart):
             "and what follows the steps is estimated from it, so the training may take "
             "somewhat longer. By default no limit.",
             examples=[60],
-            json_schema_extra={"x-empty": "no limit"},
         ),
         Option(),
     ] = None

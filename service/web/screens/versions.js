@@ -45,13 +45,13 @@ export async function showVersions(root, { parts, signal }) {
       [h("a", { href: to("") }, `Version ${version}`), labelBadges(status, version)],
       [state(served), status.drifted.includes(version) && [" ", h("a", { class: "badge bad", href: to("truth") }, "drift")]],
       date(lineage?.published_at ?? description?.created),
-      ...metrics.map((metric) => figure(metric, description?.metrics?.[metric])),
       [
         // Why it waits for somebody to make it latest.
         judgement?.becomes_latest === false && [badge(judgement.verdict ?? "not to be published", "bad"), " "],
         status.labels.latest !== version && act("Make it latest", () => send("PUT", labelPath("latest"), { version: Number(version) })),
         act("Delete", () => remove(path(["v1", "models", name, "versions", version]), `Delete version ${version} of ${name}? Its files are gone then.`)),
       ],
+      ...metrics.map((metric) => figure(metric, description?.metrics?.[metric])),
     ];
   }
 
@@ -69,7 +69,7 @@ export async function showVersions(root, { parts, signal }) {
     versionHead(found, "versions"),
     h("h2", {}, "Versions"),
     problem,
-    table([{ title: "Version" }, { title: "State" }, { title: "Published" }, ...metrics.map((metric) => ({ title: figureName(metric), number: true })), { title: "" }],
+    table([{ title: "Version" }, { title: "State" }, { title: "Published" }, { title: "" }, ...metrics.map((metric) => ({ title: figureName(metric), number: true }))],
       shown.map(versionRow), { caption: `Versions of ${name}` }),
     all.length > MOST && h("p", { class: "help" }, `The newest ${MOST} of ${number(all.length)} versions.`),
     h("h2", {}, "Labels"),

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 
 import sqlalchemy
@@ -15,11 +16,14 @@ from service.api.http.errors import responses
 from service.api.models.repository import version_times
 from service.api.state import ServiceState, State
 from service.shared.errors import ServiceError, Unavailable
+from service.shared.living_workers import any_worker_lives
 from service.shared.store import StoreError
 
 logger = logging.getLogger(__name__)
 
 _SECONDS_TO_ANSWER = 3.0
+# A worker that starts anew is away for a second or two.
+_SECONDS_FOR_A_WORKER, _SECONDS_BETWEEN_LOOKS = 3.0, 0.2
 # What the service does meanwhile.
 _WITHOUT_DATABASE = (
     " Loaded models go on predicting by the keys and labels known so far; nothing new "
@@ -77,6 +81,24 @@ async def predicting(state: State) -> Health:
     if problem is not None:
         raise Unavailable(problem)
     return Health(status="predicting")
+
+
+@router.get(
+    "/health/training",
+    summary="Whether a worker trains here",
+    responses=responses(Unavailable),
+)
+async def training(state: State) -> Health:
+    """Answers 200 while a worker lives on this machine, which trains queued jobs."""
+    end = time.monotonic() + _SECONDS_FOR_A_WORKER
+    while not await asyncio.to_thread(any_worker_lives, state.settings):
+        if time.monotonic() > end:
+            raise Unavailable(
+                "No worker lives on this machine: jobs stay queued until another "
+                "machine trains them."
+            )
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+    return Health(status="training")
 
 
 @router.get("/v2/health/live", name="v2_live", summary="Whether the process runs")

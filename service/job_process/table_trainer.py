@@ -98,7 +98,6 @@ class TableTrainer:
                 should_stop=should_stop,
                 clock=clock,
                 checkpoint_seconds=settings.checkpoint_seconds,
-                xla=settings.xla,
                 start_from=_directory(store, spec),
                 serving=_serving(store, job.name, serving),
             )

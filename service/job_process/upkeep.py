@@ -5,13 +5,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from sqlalchemy.exc import DBAPIError
 
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, jobs_with_scratch
 from service.shared.job_state import ENDED
-from service.shared.queue import Lease, Queue
+from service.shared.living_workers import take_dead_workers
+from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import STAGING
 from tfbbb.base.files import staged_for
 
@@ -29,6 +31,7 @@ class Upkeep:
 
     def do(self) -> None:
         """Does what is due."""
+        take_dead_workers(self._queue.settings, self._record_death)
         now = time.monotonic()
         if now - self._expired_at > self._queue.settings.lease_seconds / 3:
             self._queue.expire()
@@ -37,6 +40,11 @@ class Upkeep:
             # Set first, so that a file that cannot be removed fails only once a minute.
             self._cleaned_at = now
             remove_leftovers(self._queue)
+
+    def _record_death(self, lease: Lease) -> None:
+        # A worker that has recorded the end of its attempt needs no other record.
+        with suppress(StaleAttemptError):
+            self._queue.record_death(lease)
 
 
 def repeat(step: Callable[[], bool], stopping: threading.Event, pause: float) -> None:

@@ -14,6 +14,7 @@ from service.job_process.attempt import Attempt, Trainer, describe_failure
 from service.job_process.process import Process
 from service.job_process.upkeep import Upkeep, repeat
 from service.shared.files import JobFiles
+from service.shared.living_workers import WorkerFile
 from service.shared.queue import Lease, Queue
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Worker:
         self._stopping = stopping
         self._prepares = prepares
         self._upkeep = Upkeep(queue)
+        self._file = WorkerFile(queue.settings)
         # None before the first look: earlier uploads may be of last week.
         self._newest_upload: float | None = None
         # When the imported libraries were last of use; None if there are none.
@@ -73,6 +75,7 @@ class Worker:
     def attempt(self, lease: Lease) -> bool:
         """Runs one attempt of a job; returns whether the job needs no other one."""
         logger.info("%s", lease)
+        self._file.write(lease)
         try:
             self._process.write_to(JobFiles(self._queue.settings, lease.job_id).log)
         except OSError as error:
@@ -91,6 +94,7 @@ class Worker:
             ).run()
         finally:
             self._process.write_to(None)
+            self._file.write(None)
         self._used_at = time.monotonic()
         if not is_as_new and not self._stopping.is_set():
             self._process.start_anew()

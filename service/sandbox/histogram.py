@@ -4,7 +4,6 @@ import numpy as np
 
 _CELLS = 4096
 _BINS = 20
-_LEAST_WIDTH = float(np.finfo(np.float64).tiny)
 
 
 class Histogram:
@@ -14,17 +13,16 @@ class Histogram:
     exact. The numbers span at least a quarter of the cells.
     """
 
-    def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
+    def __init__(self, values: np.ndarray) -> None:
         self._least, self._greatest = float(values.min()), float(values.max())
         self._start = self._least
-        self._width = max((self._greatest - self._least) / _CELLS, _LEAST_WIDTH)
-        self._counts = np.zeros(_CELLS, np.int64)
-        np.add.at(self._counts, self._cells(values), counts)
+        # Equal numbers have no range yet.
+        least_width = float(np.spacing(max(abs(self._least), abs(self._greatest))))
+        self._width = max((self._greatest - self._least) / _CELLS, least_width)
+        self._counts = np.bincount(self._cells(values), minlength=_CELLS)
 
     def add(self, values: np.ndarray) -> None:
         """Adds finite numbers."""
-        if not len(values):
-            return
         least, greatest = float(values.min()), float(values.max())
         self._least = min(self._least, least)
         self._greatest = max(self._greatest, greatest)

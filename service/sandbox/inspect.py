@@ -1,20 +1,22 @@
 """Finds columns, statistics and problems of a table, or some of its rows."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from service.sandbox.cells import format_cell
 from service.sandbox.column_statistics import ColumnStatistics
 from service.sandbox.first_rows import FirstRows
 from service.sandbox.limits import apply_limits
-from service.sandbox.problems import find_problems
 from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
+from tfbbb.base.task import MIN_ROWS
 from tfbbb.tables import TableError
 from tfbbb.tables.plain_values import PlainTypes, typed_table
 from tfbbb.tables.scan import TableScan
 
 _LONGEST_NAME = 256
+_LONGEST_CELL = 1000
 
 
 def inspect(task: Task) -> Inspection:
@@ -33,12 +35,7 @@ def inspect(task: Task) -> Inspection:
     return Inspection(
         num_rows=scan.num_rows,
         columns=[column.figures() | kinds[column.name] for column in columns],
-        problems=find_problems(
-            columns,
-            scan.num_rows,
-            without_index=scan.without_index,
-            found=_describe_dialect(scan),
-        ),
+        problems=list(_find_problems(scan)),
     )
 
 
@@ -51,6 +48,15 @@ def preview(task: PreviewTask) -> Preview:
     columns = [map(format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return Preview(columns=head.column_names, rows=rows)
+
+
+def format_cell(value: object) -> Any:
+    """Returns a cell as a value of JSON; a long text is shortened."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)[:_LONGEST_CELL]
 
 
 class _LimitedTypes(PlainTypes):
@@ -93,7 +99,11 @@ def _check_lengths(names: Sequence[str]) -> None:
             )
 
 
-def _describe_dialect(scan: TableScan) -> str | None:
-    if scan.dialect is None or scan.dialect.is_plain:
-        return None
-    return f"The table is read as follows. {scan.dialect.describe()}"
+def _find_problems(scan: TableScan) -> Iterator[str]:
+    """Yields what the table needs before training, and how it was read."""
+    if scan.dialect is not None and not scan.dialect.is_plain:
+        yield f"The table is read as follows. {scan.dialect.describe()}"
+    if scan.without_index:
+        yield "The index that pandas wrote into the table is ignored."
+    if scan.num_rows < MIN_ROWS:
+        yield f"The table has {scan.num_rows} rows; at least {MIN_ROWS} are needed."

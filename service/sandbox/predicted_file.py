@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from service.sandbox.cells import format_cell
+from service.sandbox.inspect import format_cell
 from service.shared.json_types import JsonList
 from service.shared.sandbox import PredictedRows
 from tfbbb.tables.dialect import Dialect

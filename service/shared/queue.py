@@ -1,17 +1,16 @@
 """The queue of jobs: leases, and every change of a job's state."""
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Select, func, or_, select
+from sqlalchemy.orm import Session
 
 from service.shared import job_events as events
 from service.shared.database import Database
-from service.shared.database.tables import Dataset, Job, Key
+from service.shared.database.tables import Dataset, Job
 from service.shared.files import JobFiles, last_line
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.json_types import JsonObject
@@ -24,9 +23,8 @@ logger = logging.getLogger(__name__)
 MOST_DEATHS = 3
 # Pauses before the next attempt of a job whose process died, by its earlier deaths.
 _PAUSES = (1.0, 5.0, 0.0)
-# Number of queued jobs among which to look for one that its key may run.
+# Most attempts that are submitted to a cluster at a time.
 _CANDIDATES = 50
-_ORDER = (Job.priority.desc(), Job.created_at, Job.id)
 # The end of a log, with room for its last line.
 _OUTPUT_BYTES = 2**14
 
@@ -76,11 +74,11 @@ class Queue:
     def lease(self) -> Lease | None:
         """Leases the next job, by priority, then age."""
         with self.database.writing() as session:
-            now = self.database.now(session)
-            for job in self._candidates(session, now):
-                if self._key_may_run_another(session, job.key_id):
-                    return self._begin_attempt(session, job)
-            return None
+            waiting = self._waiting(self.database.now(session)).limit(1)
+            job_id = session.scalar(waiting.with_for_update(skip_locked=True))
+            if job_id is None:
+                return None
+            return self._begin_attempt(session, session.get_one(Job, job_id))
 
     def lease_job(self, job_id: str) -> Lease | None:
         """Leases one job, if it is queued."""
@@ -91,21 +89,11 @@ class Queue:
             return self._begin_attempt(session, job)
 
     def next_attempts(self) -> list[Lease]:
-        """Returns attempts that could begin now, without leasing them."""
-        most, of_key = self.settings.job_slots_per_key, Counter[str | None]()
-        attempts = []
+        """Returns some attempts that could begin now, without leasing them."""
         with self.database.reading() as session:
-            now = self.database.now(session)
-            waiting = self._waiting(now).order_by(*_ORDER).limit(_CANDIDATES)
-            for job_id in session.scalars(waiting).all():
-                job = session.get_one(Job, job_id)
-                of_key[job.key_id] += 1
-                if most is not None and job.key_id is not None:
-                    running = _running(session, Job.key_id == job.key_id)
-                    if running + of_key[job.key_id] > most:
-                        continue
-                attempts.append(Lease(job.id, job.attempt + 1))
-        return attempts
+            waiting = self._waiting(self.database.now(session)).limit(_CANDIDATES)
+            jobs = [session.get_one(Job, job_id) for job_id in session.scalars(waiting)]
+            return [Lease(job.id, job.attempt + 1) for job in jobs]
 
     def lock_job(self, session: Session, lease: Lease) -> Job:
         """Locks and returns the job of a lease, in the caller's transaction."""
@@ -181,10 +169,15 @@ class Queue:
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
 
-    def record_death(self, lease: Lease, reason: str) -> None:
-        """Requeues a job whose process died; the third death without progress fails."""
+    def record_death(self, lease: Lease, reason: str | None = None) -> None:
+        """Requeues a job whose process died; the third death without progress fails.
+
+        Without a reason it is the last line of the log.
+        """
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
+            if reason is None:
+                reason = self._describe_end(job, "was killed or crashed")
             self._count_death(session, job, reason, _PAUSES[job.deaths])
 
     def expire(self) -> int:
@@ -197,8 +190,9 @@ class Queue:
                 .with_for_update(skip_locked=True)
             )
             jobs = session.scalars(expired).all()
+            silence = f"sent no heartbeat for {self.settings.lease_seconds:g} s"
             for job in jobs:
-                self._count_death(session, job, self._describe_silence(job))
+                self._count_death(session, job, self._describe_end(job, silence))
             return len(jobs)
 
     def cancel(self, session: Session, job: Job) -> None:
@@ -239,34 +233,11 @@ class Queue:
             events.append(session, job, "stage", timing, now)
         job.progress = {**job.progress, "timing": timing}
 
-    def _candidates(self, session: Session, now: float) -> Sequence[Job]:
-        few = 1 if self.settings.job_slots_per_key is None else _CANDIDATES
-        waiting = self._waiting(now).order_by(*_ORDER).limit(few)
-        ids = waiting.with_for_update(skip_locked=True)
-        return [session.get_one(Job, job_id) for job_id in session.scalars(ids)]
-
     def _waiting(self, now: float) -> Select[str]:
+        """Selects the queued jobs that may begin, in their order."""
         ready = or_(Job.not_before.is_(None), Job.not_before <= now)
         waiting = select(Job.id).where(Job.state == JobState.QUEUED, ready)
-        most = self.settings.job_slots_per_key
-        if most is None:
-            return waiting
-        running = aliased(Job)
-        busy = (
-            select(running.key_id)
-            .where(running.state.in_(ACTIVE), running.key_id.is_not(None))
-            .group_by(running.key_id)
-            .having(func.count() >= most)
-        )
-        # Jobs of keys at their limit must not block the jobs of other keys.
-        return waiting.where(or_(Job.key_id.is_(None), Job.key_id.not_in(busy)))
-
-    def _key_may_run_another(self, session: Session, key_id: str | None) -> bool:
-        most = self.settings.job_slots_per_key
-        if most is None or key_id is None:
-            return True
-        session.get(Key, key_id, with_for_update=True)
-        return _running(session, Job.key_id == key_id) < most
+        return waiting.order_by(Job.priority.desc(), Job.created_at, Job.id)
 
     def _begin_attempt(self, session: Session, job: Job) -> Lease:
         now = self.database.now(session)
@@ -290,16 +261,11 @@ class Queue:
             reason = f"Its process died {job.deaths} times, the last time: {reason}"
             self._end(session, job, JobState.FAILED, reason)
 
-    def _describe_silence(self, job: Job) -> str:
+    def _describe_end(self, job: Job, how: str) -> str:
         """Describes the end of an attempt whose process can no longer tell it."""
-        silence = (
-            f"attempt {job.attempt} sent no heartbeat for "
-            f"{self.settings.lease_seconds:g} s, e.g. because its process was killed"
-        )
         line = last_line(JobFiles(self.settings, job.id).log_tail(_OUTPUT_BYTES))
-        return (
-            silence if line is None else f"{silence}; the last line of its log: {line}"
-        )
+        log = "" if line is None else f"; the last line of its log: {line}"
+        return f"the process of attempt {job.attempt} {how}{log}"
 
     def _requeue(
         self, session: Session, job: Job, reason: str, pause: float = 0.0
@@ -354,11 +320,6 @@ class Queue:
 
 def _is_valid(job: Job | None, lease: Lease) -> TypeGuard[Job]:
     return job is not None and job.attempt == lease.attempt and job.state in ACTIVE
-
-
-def _running(session: Session, condition: ColumnElement[bool]) -> int:
-    count = select(func.count()).select_from(Job)
-    return session.scalar(count.where(Job.state.in_(ACTIVE), condition)) or 0
 
 
 def _has_advanced(before: JsonObject, after: JsonObject) -> bool:

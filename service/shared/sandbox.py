@@ -64,11 +64,11 @@ class PredictTask(Task):
 
 
 class Inspection(BaseModel):
-    """The columns and problems of a table; see `database.tables.Dataset`."""
+    """The columns of a table, and the problems of the whole table."""
 
     num_rows: int
     columns: list[JsonObject]
-    problems: list[dict[str, str | None]]
+    problems: list[str]
 
 
 class Preview(BaseModel):

@@ -52,9 +52,6 @@ class Settings(BaseModel):
         ge=0,
         description="workers to start, 0: none; cores/2",
     )
-    job_slots_per_key: int | None = Field(
-        None, ge=1, description="jobs that one key may run at a time"
-    )
     job_memory_bytes: int = Field(
         8 * 2**30, ge=2**20, description="most resident memory of a job"
     )
@@ -64,7 +61,6 @@ class Settings(BaseModel):
     checkpoint_seconds: float = Field(
         30.0, gt=0, description="time between checkpoints of a job"
     )
-    xla: bool = Field(False, description="true: XLA compiles the steps of jobs")
     lease_seconds: float = Field(
         30.0, gt=0, description="silence after which a lease expires"
     )

@@ -24,8 +24,11 @@ class Dataset(Resource):
         return list(self._fetch_details()["columns"])
 
     @property
-    def problems(self) -> list[JsonObject]:
-        """Findings that may spoil a training, each a `message` and its `column`."""
+    def problems(self) -> list[str]:
+        """What the whole table needs before training, and how it was read.
+
+        The `remarks` of each column say how the column was understood.
+        """
         return list(self._fetch_details()["problems"])
 
     def delete(self) -> None:

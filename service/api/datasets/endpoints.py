@@ -79,7 +79,7 @@ async def upload_dataset(
     file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
     Send the file as the part `file` of a form, or as the whole body. The response
-    describes the columns and lists problems to fix before training.
+    describes the columns, and says why a job would leave some out.
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200
@@ -115,7 +115,7 @@ def list_datasets(
 
 @router.get("/{id}", summary="Describe a dataset", responses=responses(UnknownDataset))
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
-    """Describes a table, its columns and their problems."""
+    """Describes a table and its columns."""
     return Dataset.model_validate(find_dataset(state.database, id))
 
 

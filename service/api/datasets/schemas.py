@@ -49,11 +49,6 @@ class DatasetColumn(BaseModel):
     max: float | str | None = None
     mean: float | None = Field(None, description="Mean of numbers.")
     std: float | None = None
-    notation: JsonObject | None = Field(
-        None,
-        description="How the texts of a column are read as numbers, booleans, dates or "
-        "durations, by its first texts; `null` for categories.",
-    )
     most_common: list[tuple[str | bool, int]] | None = Field(
         None,
         description="The most common texts or booleans with their counts; empty if "
@@ -81,15 +76,6 @@ class DatasetColumn(BaseModel):
     )
 
 
-class Problem(BaseModel):
-    """A problem of a table that may spoil training or prevent it."""
-
-    column: str | None = Field(
-        description="Name of the column; `null` for the whole table.", examples=["id"]
-    )
-    message: str = Field(examples=["It has no values; leave the column out."])
-
-
 class DatasetSummary(BaseModel):
     """An uploaded table in the list of datasets."""
 
@@ -110,7 +96,10 @@ class Dataset(DatasetSummary):
     """An uploaded table."""
 
     columns: list[DatasetColumn]
-    problems: list[Problem]
+    problems: list[str] = Field(
+        description="What the whole table needs before training, and how it was read.",
+        examples=[["The table has 7 rows; at least 10 are needed."]],
+    )
 
 
 class DatasetPage(BaseModel):

@@ -5,10 +5,10 @@ flushed: no endpoint and no process can forget it, and an entry exists if and on
 its change was committed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import event, insert, inspect, select
@@ -48,16 +48,14 @@ def acting(actor: Actor) -> Iterator[None]:
         _actor.reset(token)
 
 
-@dataclass(frozen=True)
-class _Audited:
+class _Audited(NamedTuple):
     """What a row is, what adds one, and the columns that an entry repeats."""
 
     kind: str
     added: str
     details: tuple[str, ...]
-    # The actions that set or clear a column, by column.
-    set: Mapping[str, str] = field(default_factory=dict)
-    cleared: Mapping[str, str] = field(default_factory=dict)
+    # The action of a change, by its column and whether that is set or cleared.
+    changed: Mapping[tuple[str, bool], str] = MappingProxyType({})
 
 
 _TABLES: dict[type[Base], _Audited] = {
@@ -66,18 +64,20 @@ _TABLES: dict[type[Base], _Audited] = {
         "job",
         "submit",
         ("name", "dataset_id"),
-        set={"cancel_requested_at": "cancel"},
-        cleared={"finished_at": "retry"},
+        {("cancel_requested_at", True): "cancel", ("finished_at", False): "retry"},
     ),
     ModelVersion: _Audited(
-        "version", "publish", ("job_id", "becomes_latest"), set={"deleted_at": "delete"}
+        "version",
+        "publish",
+        ("job_id", "becomes_latest"),
+        {("deleted_at", True): "delete"},
     ),
-    Label: _Audited("label", "move", ("number",), set={"moved_at": "move"}),
+    Label: _Audited("label", "move", ("number",), {("moved_at", True): "move"}),
     Key: _Audited(
         "key",
         "create",
         ("name", "prefix", "scopes", "expires_at"),
-        set={"revoked_at": "revoke", "secret_sha256": "change secret"},
+        {("revoked_at", True): "revoke", ("secret_sha256", True): "change secret"},
     ),
 }
 
@@ -96,9 +96,9 @@ class AuditedSession(Session):
 def _record(session: Session, context: object) -> None:
     """Adds the entries of a flush; new rows have their ids by now."""
     changes = [
-        *((row, _added(row)) for row in session.new),
-        *((row, _changed(row)) for row in session.dirty),
-        *((row, "delete" if type(row) in _TABLES else None) for row in session.deleted),
+        *((row, audited.added) for row, audited in _audited(session.new)),
+        *((row, _change(row, audited)) for row, audited in _audited(session.dirty)),
+        *((row, "delete") for row, _ in _audited(session.deleted)),
     ]
     entries = [_entry(session, row, action) for row, action in changes if action]
     if entries:
@@ -108,34 +108,28 @@ def _record(session: Session, context: object) -> None:
         )
 
 
-def _added(row: Any) -> str | None:
-    return _TABLES[type(row)].added if type(row) in _TABLES else None
+def _audited(rows: Iterable[Any]) -> list[tuple[Any, _Audited]]:
+    return [(row, _TABLES[type(row)]) for row in rows if type(row) in _TABLES]
 
 
-def _changed(row: Any) -> str | None:
+def _change(row: Any, audited: _Audited) -> str | None:
     """Returns the action that changed a row; None if it is not recorded."""
-    audited = _TABLES.get(type(row))
-    if audited is None:
-        return None
     attributes = inspect(row).attrs
-    for actions, is_set in ((audited.set, True), (audited.cleared, False)):
-        for column, action in actions.items():
-            (new, *_) = attributes[column].history.added or (None,)
-            has_changed = attributes[column].history.has_changes()
-            if has_changed and (new is not None) is is_set:
-                return action
+    for (column, is_set), action in audited.changed.items():
+        is_changed = attributes[column].history.has_changes()
+        if is_changed and (getattr(row, column) is not None) is is_set:
+            return action
     return None
 
 
 def _entry(session: Session, row: Any, action: str) -> JsonObject:
-    audited = _TABLES[type(row)]
-    attributes = inspect(row).attrs
+    audited, state = _TABLES[type(row)], inspect(row)
     details: JsonObject = {name: getattr(row, name) for name in audited.details}
     before = {
         name: old
         for name in audited.details
-        if name in attributes
-        for old in attributes[name].history.deleted or ()
+        if name in state.attrs
+        for old in state.attrs[name].history.deleted or ()
         if old != details[name]
     }
     if before:
@@ -149,19 +143,17 @@ def _entry(session: Session, row: Any, action: str) -> JsonObject:
         "request_id": actor.request_id,
         "kind": audited.kind,
         "action": action,
-        "subject": "/".join(
-            map(str, inspect(row).mapper.primary_key_from_instance(row))
-        ),
+        "subject": "/".join(map(str, state.mapper.primary_key_from_instance(row))),
         "details": details,
     }
 
 
 def _owner(session: Session, version: ModelVersion) -> Actor | None:
     """Returns the key whose job published a version, in whichever process."""
-    found = session.connection().execute(
+    owner = session.connection().execute(
         select(Key.name, Key.id)
         .join(Job, Job.key_id == Key.id)
         .where(Job.id == version.job_id)
     )
-    owner = found.first()
-    return None if owner is None else Actor(*owner)
+    found = owner.first()
+    return None if found is None else Actor(*found)

@@ -38,8 +38,7 @@ export async function showDataset(root, { parts: [, id], signal }) {
 
 function remarks(problems) {
   if (!problems.length) return null;
-  return notice("warning", h("h2", {}, count(problems.length, "remark")), h("ul", {}, problems.map(({ column, message }) =>
-    h("li", {}, column !== null && h("strong", {}, column, ": "), plain(message)))));
+  return notice("warning", h("h2", {}, count(problems.length, "remark")), h("ul", {}, problems.map((problem) => h("li", {}, plain(problem)))));
 }
 
 function preview(id, signal) {

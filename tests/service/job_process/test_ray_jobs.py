@@ -1,17 +1,18 @@
-"""Jobs on a Ray cluster, whose Jobs API is a stand-in."""
+"""Jobs on a Ray cluster, whose Jobs API is a stand-in but for one test."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 
-import ray
+from ray.exceptions import AuthenticationError
+from ray.job_submission import JobStatus
 
 from service.job_process import ray_jobs
 from service.job_process.ray_jobs import RayJobs, submission_id
@@ -19,18 +20,41 @@ from service.shared import job_events as events
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
-from tests.service.job_process.jobs_api import JobsApi, jobs_api
 from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import job, let_expire, states, submitted
+
+_ADDRESS = "http://127.0.0.1:8265"
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
+class JobsApi:
+    """The jobs of a cluster without nodes: tests say what becomes of them."""
+
+    def __init__(self) -> None:
+        self.submitted: dict[str, dict[str, Any]] = {}
+        self.ends: dict[str, str] = {}
+        self.submissions = 0
+
+    def submit_job(self, *, submission_id: str, **request: Any) -> None:
+        if submission_id in self.submitted:
+            told = f"Job with submission_id {submission_id} already exists."
+            raise RuntimeError(f"Request failed with status code 400: {told}")
+        self.submissions += 1
+        self.submitted[submission_id] = request
+
+    def get_job_info(self, submission_id: str) -> Any:
+        end = self.ends.get(submission_id)
+        status = JobStatus.PENDING if end is None else JobStatus.FAILED
+        return SimpleNamespace(status=status, message=end)
+
+
 @pytest.fixture
-def api() -> Iterator[JobsApi]:
-    with jobs_api(ray.__version__) as api:
-        yield api
+def api(monkeypatch: pytest.MonkeyPatch) -> JobsApi:
+    api = JobsApi()
+    monkeypatch.setattr(ray_jobs, "_Client", lambda address: api)
+    return api
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +65,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def jobs(queue: Queue, api: JobsApi) -> RayJobs:
-    return RayJobs(queue, api.address, cpus=2.0, gpus=1.0)
+    return RayJobs(queue, _ADDRESS, cpus=2.0, gpus=1.0)
 
 
 @pytest.fixture
@@ -59,8 +83,8 @@ def name(job_id: str, attempt: int = 1) -> str:
 def test_attempt_becomes_a_ray_job_and_stays_queued(
     queue: Queue, api: JobsApi, job_id: str
 ) -> None:
-    (request,) = api.jobs.values()
-    assert request["submission_id"] == f"tfbbb-{job_id}-1"
+    ((submission, request),) = api.submitted.items()
+    assert submission == f"tfbbb-{job_id}-1"
     assert request["entrypoint"] == f"tfbbb worker --job {job_id}"
     assert request["entrypoint_num_cpus"] == 2
     assert request["entrypoint_num_gpus"] == 1
@@ -76,7 +100,7 @@ def test_attempt_is_submitted_once_whoever_submits_it(
     queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
 ) -> None:
     jobs.step()
-    RayJobs(queue, api.address).step()
+    RayJobs(queue, _ADDRESS).step()
     assert api.submissions == 1
 
 
@@ -90,7 +114,7 @@ def test_next_attempt_is_another_ray_job(
     # Its node has lost its power.
     let_expire(queue, lease)
     jobs.step()
-    assert list(api.jobs) == [name(job_id, 1), name(job_id, 2)]
+    assert list(api.submitted) == [name(job_id, 1), name(job_id, 2)]
 
 
 def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
@@ -98,7 +122,7 @@ def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
 ) -> None:
     for attempt in (1, 2, 3):
         told = "Job entrypoint command failed with exit code 127"
-        api.set(name(job_id, attempt), "FAILED", message=f"{told}\ntfbbb: not found")
+        api.ends[name(job_id, attempt)] = f"{told}\ntfbbb: not found"
         jobs.step()
         jobs.step()
     failed = job(queue, job_id)
@@ -133,12 +157,13 @@ def test_job_waits_while_the_cluster_does_not_answer(queue: Queue) -> None:
 def test_refusal_of_the_cluster_is_told(
     queue: Queue, api: JobsApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
-        monkeypatch.delenv(variable, raising=False)
-    api.token = "secret"
+    def refuse(**request: Any) -> None:
+        raise AuthenticationError("Authentication required: Missing token")
+
+    monkeypatch.setattr(api, "submit_job", refuse)
     submitted(queue)
     with pytest.raises(OSError, match=r"The Ray cluster refused: Auth"):
-        RayJobs(queue, api.address).step()
+        RayJobs(queue, _ADDRESS).step()
 
 
 def test_workers_on_other_machines_need_postgresql(queue: Queue) -> None:

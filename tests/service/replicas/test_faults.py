@@ -1,9 +1,6 @@
-"""Two services with trainings through a partition, with a wrong clock, and kills."""
+"""Two services with trainings through a partition."""
 
 import itertools
-import random
-import shutil
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -14,9 +11,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import make_url, select
+from sqlalchemy import make_url
 
-from service.shared.database.tables import Event, Job, ModelVersion
+from service.shared.database.tables import Job
 from service.shared.queue import Queue
 from tests.service.queued import job
 from tests.service.replicas.relay import Relay
@@ -26,7 +23,6 @@ from tests.service.running import (
     Replica,
     check_jobs,
     means_of_two_versions,
-    new_key,
     point,
     stopped_at_the_end,
     submit,
@@ -35,8 +31,6 @@ from tests.service.running import (
 from tests.service.serving import AS_ADMIN
 from tests.waiting import wait_until
 
-# By how many seconds `fast_clock.c` is fast.
-_SKEW = 600
 _LEASE_SECONDS = 20
 _SETTINGS = {
     "TFBBB_LEASE_SECONDS": f"{_LEASE_SECONDS}",
@@ -108,27 +102,15 @@ def database_relay(shared_url: str) -> Iterator[Relay]:
 def replicas(
     shared_url: str, store: str, root: Path, database_relay: Relay
 ) -> Iterator[list[Replica]]:
-    """Two that train; the far one has a fast clock, and a relay to the database."""
+    """Two that train; the far one has a relay to the database."""
     url = make_url(shared_url).set(port=database_relay.port).render_as_string()
     shared = _SETTINGS | {"TFBBB_DATABASE_URL": shared_url, "TFBBB_STORE": store}
     near = Replica(root / "near", module=STAND_IN, **shared)
-    shared |= {"TFBBB_DATABASE_URL": url, "LD_PRELOAD": str(fast_clock(root))}
-    far = Replica(root / "far", module=STAND_IN, **shared)
+    far = Replica(root / "far", module=STAND_IN, **shared | {"TFBBB_DATABASE_URL": url})
     with stopped_at_the_end(near, far):
         for replica in near, far:
             replica.wait_until_ready()
         yield [near, far]
-
-
-def fast_clock(directory: Path) -> Path:
-    """Compiles `fast_clock.c`."""
-    if (compiler := shutil.which("cc")) is None:
-        pytest.skip("there is no C compiler on this machine: no cc")
-    library, source = directory / "fast_clock.so", Path(__file__).parent
-    paths = [str(library), str(source / "fast_clock.c")]
-    options = ["-shared", "-fPIC", "-fno-builtin", "-o", *paths, "-ldl"]
-    subprocess.run([compiler, *options], check=True)
-    return library
 
 
 @pytest.fixture(scope="module")
@@ -161,11 +143,6 @@ def test_partition_loses_no_job_and_no_prediction(
     point(near, 1)
     jobs = [submit(replicas, f"partition-{number}") for number in range(2)]
     wait_until(lambda: are_training(elsewhere, jobs), 120)
-    with elsewhere.database.reading() as session:
-        now = elsewhere.database.now(session)
-        for row in session.scalars(select(Job).where(Job.id.in_(jobs))):
-            # Also on the fast clock.
-            assert 0 < (row.lease_expires_at or 0) - now <= _LEASE_SECONDS
     load = Load(means)
     with load.on(replicas, per_second=20):
         # The far replica learns where the label points.
@@ -186,51 +163,4 @@ def test_partition_loses_no_job_and_no_prediction(
     # Both have answered all the time, each request by one version.
     assert [load.statuses(replica) for replica in replicas] == [{200}, {200}]
     wait_until(lambda: version_of(means, far.predict("diabetes/labels/live", ROW)) == 2)
-    check_served(replicas, check_jobs(elsewhere, jobs))
-
-
-def test_job_on_a_fast_clock_has_the_times_of_the_database(
-    replicas: list[Replica], elsewhere: Queue
-) -> None:
-    _, far = replicas
-    date = far.client.get("/health/live").headers["date"]
-    there = time.mktime(time.strptime(date, "%a, %d %b %Y %H:%M:%S %Z"))
-    assert there - time.mktime(time.gmtime()) > _SKEW / 2
-    with elsewhere.database.reading() as session:
-        now = elsewhere.database.now(session)
-        began = now - _SKEW / 2
-        for event in session.scalars(select(Event)):
-            assert began < event.created_at <= now
-        for version in session.scalars(select(ModelVersion)):
-            assert began < version.created_at <= now
-
-
-def test_key_expires_by_the_clock_of_the_database(replicas: list[Replica]) -> None:
-    near, far = replicas
-    _, headers = new_key(far, expires_in_seconds=_SKEW / 2)
-    # By the fast clock it would have expired already.
-    for replica in near, far:
-        assert replica.client.get("/v1/models", headers=headers).status_code == 200
-
-
-def test_kills_of_any_process_lose_nothing(
-    replicas: list[Replica], means: dict[int, float], elsewhere: Queue
-) -> None:
-    chance = random.Random(0)
-    point(replicas[0], 1)
-    load = Load(means)
-    with load.on(replicas, per_second=20):
-        # It is trained meanwhile.
-        jobs = [submit(replicas, "kills")]
-        for kind in ("worker", "api", "parent", "service"):
-            time.sleep(chance.uniform(0.0, 4.0))
-            replica = chance.choice(replicas)
-            replica.kill(kind)
-            if kind in ("parent", "service"):
-                replica.start()
-        for replica in replicas:
-            wait_until(replica.is_ready, 120)
-    for replica in replicas:
-        # While a process is started anew there is no answer, or 503.
-        assert 200 in load.statuses(replica) <= {0, 200, 503}
     check_served(replicas, check_jobs(elsewhere, jobs))

@@ -1,49 +1,12 @@
+import time
+
 import pytest
 
 from service.shared import job_events as events
-from service.shared.database.tables import Job, Key
+from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from tests.service.queued import job, leased, let_expire, states, submitted
-
-
-def test_jobs_are_leased_by_priority_then_age(queue: Queue) -> None:
-    old, young = submitted(queue, 2)
-    (urgent,) = submitted(queue, priority=1)
-    leases = [leased(queue) for _ in range(3)]
-    assert [lease.job_id for lease in leases] == [urgent, old, young]
-    assert not queue.has_work()
-    assert queue.lease() is None
-
-
-def add_keys(queue: Queue) -> None:
-    with queue.database.writing() as session:
-        for name in ("busy", "other"):
-            session.add(
-                Key(
-                    id=name,
-                    name=name,
-                    prefix=name,
-                    secret_sha256="0" * 64,
-                    scopes=["train"],
-                    created_at=1.0,
-                )
-            )
-
-
-def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
-    add_keys(queue)
-    submitted(queue, 60, key_id="busy", priority=1)
-    (of_other,) = submitted(queue, key_id="other")
-    limited = Queue(
-        queue.database, queue.settings.model_copy(update={"job_slots_per_key": 1})
-    )
-    first = leased(limited)
-    assert leased(limited).job_id == of_other
-    assert not limited.has_work()
-    assert limited.lease() is None
-    queue.fail(first, "of no use")
-    assert limited.lease() is not None
 
 
 def test_a_job_passes_through_its_states_to_success(
@@ -116,6 +79,27 @@ def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
     assert queue.is_active(lease)
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_times_of_a_job_are_those_of_the_database(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job_id,) = submitted(queue)
+    now = time.time()
+    # The clock of this machine is ten minutes fast.
+    monkeypatch.setattr(time, "time", lambda: now + 600)
+    lease = leased(queue)
+    assert 0 < (job(queue, job_id).lease_expires_at or 0) - now < 60
+    queue.heartbeat(lease, {"step": 10}, [{"epoch": 1}])
+    queue.begin_export(lease)
+    with queue.database.writing() as session:
+        queue.succeed(session, queue.lock_job(session, lease), version=1)
+    done = job(queue, job_id)
+    with queue.database.reading() as session:
+        told = [event.created_at for event in events.after(session, job_id, 1)]
+    for seen in (done.started_at, done.finished_at, *told):
+        assert abs((seen or 0) - now) < 60
+
+
 def test_job_whose_process_dies_three_times_fails_with_the_reason(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     for _ in range(3):
@@ -161,22 +145,19 @@ def test_expired_lease_is_a_death_with_the_last_line_of_the_log(queue: Queue) ->
     with queue.database.reading() as session:
         told = events.after(session, job_id, 0)[-1].data
     assert told["reason"] == (
-        "attempt 1 sent no heartbeat for 5 s, e.g. because its process was killed; the "
-        "last line of its log: No space left\ufffd"
+        "the process of attempt 1 sent no heartbeat for 5 s; the last line of its log: "
+        "No space left\ufffd"
     )
 
 
-def test_next_attempts_are_as_many_of_a_key_as_it_may_run(queue: Queue) -> None:
-    add_keys(queue)
-    busy = submitted(queue, 3, key_id="busy", priority=1)
-    (of_other,) = submitted(queue, key_id="other")
-    limited = Queue(
-        queue.database, queue.settings.model_copy(update={"job_slots_per_key": 2})
-    )
-    of_busy = [Lease(job_id, 1) for job_id in busy]
-    assert limited.next_attempts() == [*of_busy[:2], Lease(of_other, 1)]
-    assert limited.lease_job(busy[0]) is not None
-    assert limited.next_attempts() == [of_busy[1], Lease(of_other, 1)]
+def test_next_attempts_are_in_the_order_of_leases(queue: Queue) -> None:
+    old, young = submitted(queue, 2)
+    (urgent,) = submitted(queue, priority=1)
+    order = [Lease(job_id, 1) for job_id in (urgent, old, young)]
+    assert queue.next_attempts() == order
+    assert [leased(queue) for _ in range(3)] == order
+    assert not queue.has_work()
+    assert queue.lease() is None
 
 
 def test_a_job_that_died_waits_before_its_next_try(queue: Queue) -> None:

@@ -33,7 +33,7 @@ def upload(
 
 
 def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
-    """Uploads a file with a progress bar, and prints the problems of its columns."""
+    """Uploads a file with a progress bar, and prints the remarks about its columns."""
     from rich.progress import DownloadColumn
 
     from tfbbb.cli.progress import terminal_bar
@@ -50,8 +50,10 @@ def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset"
         err=True,
     )
     for problem in dataset.problems:
-        where = f"column {problem['column']!r}: " if problem["column"] else ""
-        typer.echo(f"Warning: {where}{problem['message']}", err=True)
+        typer.echo(f"Warning: {problem}", err=True)
+    for column in dataset.columns:
+        for remark in column["remarks"] or ():
+            typer.echo(f"Warning: column {column['name']!r}: {remark}", err=True)
     return dataset
 
 

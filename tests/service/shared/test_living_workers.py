@@ -1,0 +1,70 @@
+"""What the machine knows of its workers."""
+
+import os
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from service.job_process.upkeep import Upkeep
+from service.shared import job_events as events
+from service.shared.living_workers import (
+    WorkerFile,
+    any_worker_lives,
+    take_dead_workers,
+)
+from service.shared.queue import Lease, Queue
+from service.shared.settings import Settings
+from tests.service.queued import job, submitted
+from tests.waiting import wait_until
+
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@on_sqlite
+def test_attempt_of_a_dead_worker_is_found_once(settings: Settings) -> None:
+    found: list[Lease] = []
+    worker, idle = WorkerFile(settings), WorkerFile(settings)
+    worker.write(Lease("job", 1))
+    worker.write(Lease("job", 2))
+    take_dead_workers(settings, found.append)
+    assert (found, any_worker_lives(settings)) == ([], True)
+    del worker, idle
+    assert not any_worker_lives(settings)
+    for _ in range(2):
+        take_dead_workers(settings, found.append)
+    assert found == [Lease("job", 2)]
+
+
+@on_sqlite
+def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue: Queue) -> None:
+    (job_id,) = submitted(queue, spec={"steps": 10**6})
+    settings = queue.settings.model_copy(update={"lease_seconds": 600.0})
+    command = [sys.executable, "-m", "tests.service.job_process.stand_in_worker"]
+    worker = subprocess.Popen(command, env=os.environ | settings.environment())
+    try:
+        wait_until(lambda: "step" in job(queue, job_id).progress)
+        upkeep = Upkeep(Queue(queue.database, settings))
+        upkeep.do()
+        assert job(queue, job_id).state == "running"
+    finally:
+        worker.kill()
+        worker.wait()
+    killed = time.monotonic()
+    upkeep.do()
+    assert time.monotonic() < killed + 5
+    requeued = job(queue, job_id)
+    assert (requeued.state, requeued.deaths) == ("queued", 1)
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)[-1].data
+    assert told["reason"].startswith("the process of attempt 1 was killed or crashed")
+
+
+def test_service_without_a_worker_says_that_nothing_trains(
+    client: httpx.Client,
+) -> None:
+    answer = client.get("/health/training")
+    assert answer.status_code == 503
+    assert answer.json()["error"].startswith("No worker lives on this machine: ")

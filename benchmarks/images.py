@@ -221,7 +221,6 @@ def twin(method: str) -> Any:
 
     options: dict[str, Any] = {
         DEFAULTS: {},
-        "rank-1": {"posterior": "rank_1", "members": 4},
         OURS: {
             "posterior": tfbbb.posteriors.MeanFieldNormal(INITIAL_SCALE),
             "prior": "normal",
@@ -239,7 +238,6 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray, int], Any]] = {
     MASKS: _by_inference("MCDropout", dropout=DROPOUT),
     "SWAG": _swag,
     "IVON": _by_inference("IVON", learning_rate=0.1),
-    "rank-1": _by_convert("rank-1"),
     DEFAULTS: _by_convert(DEFAULTS),
     OURS: _by_convert(OURS),
 }
@@ -254,7 +252,7 @@ def step_figures(data: Path, name: str, rounds: int) -> dict[str, Any]:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     plain.compile("adam", loss)
     models = {"Keras": plain}
-    for method in ("rank-1", DEFAULTS, OURS):
+    for method in (DEFAULTS, OURS):
         models[method] = twin(method)
         models[method].compile("adam")
 

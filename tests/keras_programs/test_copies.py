@@ -149,7 +149,11 @@ def test_model_of_its_config_is_the_same_model(copied):
 
 def test_layer_of_its_config_computes_the_same():
     layer = tfbbb.layers.DenseVariational(
-        2, prior="laplace", posterior="rank_1", kl_weight=0.1, kernel_regularizer="l2"
+        2,
+        prior="laplace",
+        posterior="low_rank_normal",
+        kl_weight=0.1,
+        kernel_regularizer="l2",
     )
     layer.build((None, 3))
     copied = type(layer).from_config(layer.get_config())

@@ -24,7 +24,6 @@ FAMILIES = [
     "low_rank_normal",
     "matrix_normal",
     "point",
-    "rank_1",
     tfp.distributions.Laplace,
 ]
 GENERATOR = np.random.default_rng(0)
@@ -381,7 +380,7 @@ def test_last_layer_has_its_loss_in_closed_form_where_exact():
     assert estimator(network(), likelihood="normal", **full) == "ClosedForm"
     heteroscedastic = tfbbb.likelihoods.Normal(heteroscedastic=True)
     for options in (
-        {"likelihood": "normal", "posterior": "rank_1"},
+        {"likelihood": "normal", "posterior": "point"},
         {"likelihood": "normal", "estimator": "auto"},
         {"likelihood": "normal", "where": "all"},
         {"likelihood": "laplace"},

@@ -1,8 +1,8 @@
 """Draws of every posterior family are those of ordinary calls, in pairs and alone.
 
 The two draws of a pair have noise of opposite signs. What a family makes of it need
-not be odd (`rank_1` multiplies two noises) nor even continuous (a distribution of TFP
-takes its seeds from it): every draw has to be one from the posterior all the same.
+not be odd, nor even continuous (a distribution of TFP takes its seeds from it): every
+draw has to be one from the posterior all the same.
 """
 
 import keras
@@ -32,12 +32,10 @@ FAMILIES = {
     for name in posteriors.names()
     if name != "mean_field_normal"
 } | {
-    "matrix_normal_full": posteriors.MatrixNormal("full", initial_scale=0.5),
-    "rank_1": posteriors.Rank1(initial_scale=0.7),
     "skewed": posteriors.TFPDistribution(gumbel, {"log_scale": -1.0}),
 }
 SLOW = ("skewed",)
-FACTORISED = ("matrix_normal", "point")
+FACTORISED = ("point",)
 
 
 def network(name, members=1):

@@ -87,7 +87,12 @@ def test_layers_are_those_of_the_spec_in_their_order():
         layers=[
             {"type": "dense", "units": 4, "estimator": "weight"},
             {"type": "batch_normalization"},
-            {"type": "dense", "units": 3, "posterior": "rank_1", "use_bias": False},
+            {
+                "type": "dense",
+                "units": 3,
+                "posterior": "matrix_normal",
+                "use_bias": False,
+            },
             {"type": "layer_normalization"},
             {"type": "dropout", "rate": 0.25},
         ],
@@ -111,7 +116,7 @@ def test_layers_are_those_of_the_spec_in_their_order():
     assert type(first.posterior).__name__ == "LowRankNormal"
     assert type(first.bias_posterior).__name__ == "MeanFieldNormal"
     assert type(first.estimator).__name__ == "Weight"
-    assert type(second.posterior).__name__ == "Rank1"
+    assert type(second.posterior).__name__ == "MatrixNormal"
     assert not second.use_bias
     assert first.activation.__name__ == "tanh"
     assert output.activation.__name__ == "linear"

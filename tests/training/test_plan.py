@@ -70,7 +70,6 @@ def test_epochs_and_batches_that_are_given_are_taken():
         (400, {}, {"members": 1}, 0),
         (400, {}, {"members": 5}, 1),
         (400, {}, {"members": 6}, 2),
-        (400, {}, {"posterior": "rank_1"}, 0),
         (400, {"kl_schedule": "constant"}, {}, 2),
     ],
 )

@@ -6,7 +6,7 @@ from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import Tensor
-from tfbbb.layers.convolution import Convolution, channels_apart
+from tfbbb.layers.convolution import Convolution
 
 
 class ConvVariational(Convolution):
@@ -22,32 +22,16 @@ class ConvVariational(Convolution):
             dilation_rate=self.dilation_rate,
         )
 
-    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        if not self.takes_any_number_of_channels:
-            return super().convolve_shared(inputs, kernels)
-        # One convolution, with the filters of all kernels side by side. Filters of one
-        # group of channels must be adjacent.
-        count, *shape = dimensions(kernels, 0)
-        each = self.filters // self.groups
-        by_group = tf.reshape(kernels, [count, *shape[:-1], self.groups, each])
-        last = len(shape)
-        beside = tf.transpose(by_group, [*range(1, last + 1), 0, last + 1])
-        beside = tf.reshape(beside, [*shape[:-1], self.groups * count * each])
-        return channels_apart(
-            self.convolve(inputs, beside),
-            count,
-            outer=self.groups,
-            channels=self.filters,
-            channel_axis=self.channel_axis,
-        )
-
     @property
     def takes_channels_beside(self) -> bool:
-        """Whether `convolve_beside` can do the work of `convolve_each`."""
+        """Whether `convolve_beside` can do the work of `linear`.
+
+        TensorFlow must know the shape of a dilated kernel when it builds a graph.
+        """
         return (
             self.rank < 3
             and self.data_format == "channels_last"
-            and self.takes_any_number_of_channels
+            and max(self.dilation_rate) == 1
             # A subclass may convolve in another way.
             and type(self).convolve is ConvVariational.convolve
             and type(self).linear is ConvVariational.linear

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.types import DType, Shape, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
@@ -46,40 +43,21 @@ class Convolution(LinearVariationalLayer):
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         if len(kernel.shape) == self.rank + 2:
             return self.convolve(inputs, kernel)
+        shape = self.compute_output_shape(tuple(inputs.shape[1:]))
+        spec = tf.TensorSpec(shape, kernel.dtype)
+        # Separate convolutions are several times as fast as a product of patches,
+        # which would need memory for the patches.
         if inputs.shape[0] == 1:
-            return self.convolve_shared(inputs[0], kernel)
-        return self.convolve_each(inputs, kernel)
-
-    @property
-    def takes_any_number_of_channels(self) -> bool:
-        """Whether a convolution can have an unknown number of groups of channels.
-
-        TensorFlow must know the shape of a dilated kernel when it builds a graph.
-        """
-        return max(self.dilation_rate) == 1
-
-    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        """Returns the outputs [groups, n, ...] of many kernels for the same inputs."""
-        return tf.map_fn(
-            lambda kernel: self.convolve(inputs, kernel),
-            kernels,
-            fn_output_signature=self._output_spec(inputs.shape, kernels.dtype),
-        )
-
-    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        """Returns the outputs [groups, n, ...] of one kernel for each group of inputs.
-
-        Separate convolutions are several times as fast as a product of patches, which
-        would need memory for the patches.
-        """
+            return tf.map_fn(
+                lambda one: self.convolve(inputs[0], one),
+                kernel,
+                fn_output_signature=spec,
+            )
         return tf.map_fn(
             lambda pair: self.convolve(*pair),
-            (inputs, kernels),
-            fn_output_signature=self._output_spec(inputs.shape[1:], kernels.dtype),
+            (inputs, kernel),
+            fn_output_signature=spec,
         )
-
-    def _output_spec(self, input_shape: Shape, dtype: DType) -> tf.TensorSpec:
-        return tf.TensorSpec(self.compute_output_shape(tuple(input_shape)), dtype)
 
     def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
         bias = super().broadcast_bias(bias, output_rank)
@@ -104,22 +82,3 @@ class Convolution(LinearVariationalLayer):
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return False
-
-
-def channels_apart(
-    outputs: Tensor, groups: Any, *, outer: int, channels: int, channel_axis: int
-) -> Tensor:
-    """Returns outputs [n, ...] of channels of groups as [groups, n, ..., channels].
-
-    The channels are in the order [outer, groups, channels / outer].
-    """
-    rank = len(outputs.shape)
-    axis = channel_axis % rank
-    sizes = dimensions(outputs, 0)
-    before, after = sizes[:axis], sizes[axis + 1 :]
-    split = [*before, outer, groups, channels // outer, *after]
-    in_front = tf.transpose(
-        tf.reshape(outputs, split),
-        [axis + 1, *range(axis + 1), *range(axis + 2, rank + 2)],
-    )
-    return tf.reshape(in_front, [groups, *before, channels, *after])

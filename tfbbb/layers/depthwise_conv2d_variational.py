@@ -3,12 +3,10 @@
 import math
 
 import keras
-import tensorflow as tf
 from keras import ops
 
-from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import Tensor
-from tfbbb.layers.convolution import Convolution, channels_apart
+from tfbbb.layers.convolution import Convolution
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -64,42 +62,3 @@ class DepthwiseConv2DVariational(Convolution, keras.layers.DepthwiseConv2D):
             data_format=self.data_format,
             dilation_rate=self.dilation_rate,
         )
-
-    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        if not self.takes_any_number_of_channels:
-            return super().convolve_shared(inputs, kernels)
-        # More kernels for each channel.
-        outputs = self.convolve(inputs, _merged_axes(kernels, (1, 2, 3, 0, 4), 3))
-        channels = kernels.shape[3]
-        return channels_apart(
-            outputs,
-            tf.shape(kernels)[0],
-            outer=channels,
-            channels=channels * self.depth_multiplier,
-            channel_axis=self.channel_axis,
-        )
-
-    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        if not self.takes_any_number_of_channels:
-            return super().convolve_each(inputs, kernels)
-        # More channels, each with its own kernels.
-        if self.data_format == "channels_last":
-            beside = _merged_axes(inputs, (1, 2, 3, 0, 4), 3)
-        else:
-            beside = _merged_axes(inputs, (1, 0, 2, 3, 4), 1)
-        outputs = self.convolve(beside, _merged_axes(kernels, (1, 2, 0, 3, 4), 2))
-        return channels_apart(
-            outputs,
-            tf.shape(kernels)[0],
-            outer=1,
-            channels=kernels.shape[3] * self.depth_multiplier,
-            channel_axis=self.channel_axis,
-        )
-
-
-def _merged_axes(tensor: Tensor, order: tuple[int, ...], axis: int) -> tf.Tensor:
-    """Returns the tensor transposed, with `axis` and the next one made one."""
-    transposed = tf.transpose(tensor, order)
-    sizes = dimensions(transposed, 0)
-    merged = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
-    return tf.reshape(transposed, merged)

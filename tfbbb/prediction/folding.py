@@ -15,7 +15,6 @@ from keras import activations
 from tfbbb.base.batch_layout import dimensions, merge_leading, split_leading
 from tfbbb.base.types import Tensor
 from tfbbb.layers.conv_variational import ConvVariational
-from tfbbb.layers.convolution import channels_apart
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
@@ -104,8 +103,10 @@ def without_rows(inputs: Tensor, samples: int | Tensor) -> tf.Tensor:
 
 def without_channels(inputs: Tensor, samples: int | Tensor, channels: int) -> tf.Tensor:
     """Returns [rows, ..., samples * channels] as [samples * rows, ..., channels]."""
-    apart = channels_apart(inputs, samples, outer=1, channels=channels, channel_axis=-1)
-    return merge_leading(apart)
+    *before, _ = dimensions(inputs, 0)
+    split = tf.reshape(inputs, [*before, samples, channels])
+    rank = len(before)
+    return merge_leading(tf.transpose(split, [rank, *range(rank), rank + 1]))
 
 
 def normalized(

@@ -14,7 +14,6 @@ FAMILIES = [
     posteriors.MeanFieldNormal(),
     posteriors.LowRankNormal(rank=2),
     posteriors.FullCovarianceNormal(),
-    posteriors.MatrixNormal("diagonal"),
     posteriors.MatrixNormal("full"),
 ]
 PRIORS = [

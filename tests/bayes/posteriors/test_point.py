@@ -17,21 +17,19 @@ def test_draws_of_a_point_are_its_mean(members, samples):
 
 def test_only_a_point_goes_without_a_prior():
     posteriors.get("point").check_prior(None)
-    for name in ("mean_field_normal", "low_rank_normal", "rank_1"):
+    for name in ("mean_field_normal", "low_rank_normal"):
         with pytest.raises(ValueError, match="'point'"):
             posteriors.get(name).check_prior(None)
 
 
-@pytest.mark.parametrize("family", ["point", "rank_1"])
-def test_refuses_priors_of_unbounded_density_and_names_others(family):
+def test_refuses_priors_of_unbounded_density_and_names_others():
     for prior in (priors.Horseshoe(), priors.EmpiricalNormal()):
         with pytest.raises(ValueError, match=r"no optimum. Use e.g. 'normal'.*prior="):
-            posteriors.get(family).check_prior(prior)
-    posteriors.get(family).check_prior(priors.Laplace())
+            posteriors.get("point").check_prior(prior)
+    posteriors.get("point").check_prior(priors.Laplace())
 
 
-@pytest.mark.parametrize("family", ["point", "rank_1"])
-def test_refuses_to_tell_a_density(family):
-    weight = variational_weight(family)
-    with pytest.raises(ValueError, match=f"'{family}' has no density"):
+def test_refuses_to_tell_a_density():
+    weight = variational_weight("point")
+    with pytest.raises(ValueError, match="'point' has no density"):
         weight.log_prob(weight.mean)

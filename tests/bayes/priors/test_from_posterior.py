@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb import BayesianModel, posteriors, priors
+from tfbbb import BayesianModel, priors
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
 from tfbbb.layers import DenseVariational, LSTMVariational
 
@@ -161,7 +161,7 @@ def in_layer(**options):
             r"`mean` is \(3, 2\).*'hidden/kernel'",
         ),
         (
-            lambda _: network(prior=priors.FromPosterior(network(posteriors.Rank1()))),
+            lambda _: network(prior=priors.FromPosterior(network("point", None))),
             "has no density",
         ),
         (

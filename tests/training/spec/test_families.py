@@ -64,9 +64,9 @@ def cases(declared, *others):
 
 
 def test_posteriors_and_estimators_go_together_as_in_the_layers():
-    full = families.posteriors.make("matrix_normal", covariance="full")
+    eigenbasis = families.posteriors.make("matrix_normal", covariance="eigenbasis")
     for posterior, estimator in product(
-        cases(families.posteriors, full), cases(families.estimators)
+        cases(families.posteriors, eigenbasis), cases(families.estimators)
     ):
         assert estimator.make().can_serve(posterior.make()) == accepts(
             posterior=posterior.make(), estimator=estimator.make()
@@ -86,8 +86,8 @@ def test_posteriors_and_priors_go_together_as_in_the_layers():
 
 @pytest.mark.parametrize("inputs", [1, 7])
 def test_posteriors_count_the_parameters_of_a_layer(inputs):
-    full = families.posteriors.make("matrix_normal", covariance="full")
-    for part in cases(families.posteriors, full):
+    eigenbasis = families.posteriors.make("matrix_normal", covariance="eigenbasis")
+    for part in cases(families.posteriors, eigenbasis):
         layer = DenseVariational(3, use_bias=False, posterior=part.make())
         layer.build((None, inputs))
         expected = sum(v.numpy().size for v in layer.kernel.variables.values())

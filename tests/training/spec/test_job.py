@@ -38,7 +38,7 @@ def test_json_says_all_of_a_spec():
         features=["a", "b"],
         model={
             "layers": [
-                {"type": "dense", "units": 8, "posterior": "rank_1"},
+                {"type": "dense", "units": 8, "posterior": "matrix_normal"},
                 {"type": "dropout", "rate": 0.2},
             ],
             "likelihood": {"name": "student_t", "df": 4},
@@ -132,7 +132,7 @@ def test_every_field_is_described_in_the_json_schema():
     for name in described:
         assert schema["properties"][name]["description"]
     named = schema["$defs"]["ModelSpec"]["properties"]["posterior"]["anyOf"]
-    assert "rank_1" in named[0]["enum"]
+    assert "matrix_normal" in named[0]["enum"]
     assert all(part["description"] for part in schema["$defs"].values())
 
 

@@ -24,12 +24,17 @@ def test_layers_take_what_they_leave_out_from_the_model():
         prior={"name": "normal", "scale": 0.5},
         layers=[
             {"type": "dense", "units": 8},
-            {"type": "dense", "units": 4, "posterior": "rank_1", "activation": "elu"},
+            {
+                "type": "dense",
+                "units": 4,
+                "posterior": "matrix_normal",
+                "activation": "elu",
+            },
         ],
     )
     first, second, output = spec.complete_layers(2)
     assert (first.posterior, first.activation) == (spec.posterior, "relu")
-    assert (second.posterior.name, second.activation) == ("rank_1", "elu")
+    assert (second.posterior.name, second.activation) == ("matrix_normal", "elu")
     assert first.prior == second.prior == spec.prior
     assert output.activation == "linear"
     assert output.posterior == spec.posterior
@@ -64,13 +69,13 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ),
         (
             {
-                "posterior": {"name": "matrix_normal", "covariance": "full"},
+                "posterior": {"name": "matrix_normal", "covariance": "eigenbasis"},
                 "estimator": "flipout",
             },
             "cannot train the posterior 'matrix_normal'",
         ),
         (
-            {"layers": [{"type": "dense", "units": 3, "posterior": "rank_1",
+            {"layers": [{"type": "dense", "units": 3, "posterior": "point",
                          "estimator": "score_function"}]},
             "layer 1: the estimator 'score_function' cannot train",
         ),

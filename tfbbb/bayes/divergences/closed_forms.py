@@ -159,14 +159,6 @@ def _maximum_a_posteriori(weight: VariationalWeight) -> Tensor:
     return -weight.prior_log_prob(weight.mean)
 
 
-@register_kl(posteriors.Rank1, priors.Prior)
-def _rank_1(weight: VariationalWeight) -> Tensor:
-    posterior = cast(posteriors.Rank1, weight.posterior)
-    parameters = weight.parameters
-    factor_divergence = posterior.factor_divergence(parameters, weight.shape)
-    return factor_divergence - weight.prior_log_prob(parameters["weights"])
-
-
 def _tfp_distributions(weight: VariationalWeight) -> tuple[Tensor, Tensor]:
     """Returns q and p as distributions of TFP, where both can be."""
     import tensorflow_probability as tfp

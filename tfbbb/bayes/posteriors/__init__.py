@@ -15,7 +15,6 @@ from tfbbb.bayes.posteriors.posterior import (
     register,
     registry,
 )
-from tfbbb.bayes.posteriors.rank_1 import Rank1
 from tfbbb.bayes.posteriors.tfp_distribution import TFPDistribution
 
 names, make, serialize, deserialize = (
@@ -59,7 +58,6 @@ __all__ = [
     "NormalPosterior",
     "Point",
     "Posterior",
-    "Rank1",
     "TFPDistribution",
     "deserialize",
     "get",

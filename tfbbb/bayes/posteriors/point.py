@@ -39,7 +39,6 @@ class Point(Posterior):
     factorised = True
     symmetric = True
     deterministic = True
-    has_points = True
     has_density = False
 
     def num_parameters(self, shape: Sizes) -> int:

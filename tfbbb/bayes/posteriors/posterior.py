@@ -56,8 +56,6 @@ class Posterior(Strategy):
         reparameterised: Whether draws have a gradient in the parameters. If not, only
             the `score_function` estimator can train them.
         deterministic: Whether q is a point: all draws are the same.
-        has_points: Whether some parameters are point estimates, which training moves to
-            the maximum of the prior's density.
         has_density: Whether `log_prob` is defined.
         shares_noise: Whether all weight tensors of a draw use the same noise, so that
             they are correlated.
@@ -69,7 +67,6 @@ class Posterior(Strategy):
     symmetric = False
     reparameterised = True
     deterministic = False
-    has_points = False
     has_density = True
     shares_noise = False
 
@@ -94,7 +91,7 @@ class Posterior(Strategy):
         """Whether training with this prior has an optimum; None stands for no prior."""
         if prior is None:
             return self.deterministic
-        return prior.bounded or not self.has_points
+        return prior.bounded or not self.deterministic
 
     def check_prior(self, prior: Bounded | None) -> None:
         """Raises ValueError if training with this prior has no optimum.

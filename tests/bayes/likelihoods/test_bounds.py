@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.bayes.likelihoods.standardized_targets import soft_clip, soft_limit
+from tfbbb.bayes.likelihoods.regression import soft_clip, soft_limit
 
 GENERATOR = np.random.default_rng(0)
 POSITIVE = np.exp(GENERATOR.normal(2.0, 1.5, size=(200, 1)))

@@ -14,8 +14,7 @@ from tfbbb.bayes.families.arguments import Number
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.mean_concentration import Concentration, MeanConcentration
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_clip
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize, soft_clip
 
 # At larger logits, single precision rounds the mean to a bound.
 _LARGEST_LOGIT = 30.0

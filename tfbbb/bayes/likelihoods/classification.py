@@ -7,9 +7,8 @@ from typing import Any
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Config, Tensor
-from tfbbb.bayes.likelihoods.likelihood import Likelihood
+from tfbbb.bayes.likelihoods.likelihood import Likelihood, over_targets
 from tfbbb.bayes.likelihoods.regression import at_least_float32
-from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
 

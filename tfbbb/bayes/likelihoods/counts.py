@@ -19,16 +19,16 @@ from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
-    Regression,
+    Standardize,
     at_least_float32,
+    soft_limit,
 )
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # Largest value at which a distribution function is evaluated.
 _LARGEST_VALUE = 1e100
 
 
-class Counts(LogLink, Regression):
+class Counts(LogLink):
     """Whole numbers y >= 0, k of them in a row, with a mean by the log link.
 
         log mean = log(average) + f

@@ -417,6 +417,13 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
 
+def over_targets(counted: ArrayLike, values: np.ndarray) -> np.ndarray:
+    """Returns which rows or places count as an array of the shape of the targets."""
+    counted = np.asarray(counted, bool)
+    trailing = [1] * (values.ndim - counted.ndim)
+    return np.broadcast_to(counted.reshape(*counted.shape, *trailing), values.shape)
+
+
 def given_noise(options: object) -> str | None:
     """Returns the name of the argument that gives the noise, or None."""
     names = ("scale", "concentration")

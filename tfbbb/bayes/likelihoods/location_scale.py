@@ -15,8 +15,8 @@ from tfbbb.bayes.likelihoods.regression import (
     SMALLEST_NOISE,
     Heteroscedastic,
     Regression,
+    Standardize,
 )
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 NoiseScale = Annotated[
     PositiveNumber | None,

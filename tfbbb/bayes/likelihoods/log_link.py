@@ -7,7 +7,7 @@ import math
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
-from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets, soft_clip
+from tfbbb.bayes.likelihoods.regression import Regression, soft_clip
 
 _LARGEST_LOG = math.log(LARGEST_TARGET)
 # Limit of the distance of a location from the range of the training targets.
@@ -22,7 +22,7 @@ _LARGEST_POWER = 80.0
 POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
 
 
-class LogLink(StandardizedTargets):
+class LogLink(Regression):
     """A likelihood with a location on the scale of `log y`, bounded by the targets.
 
     The mean grows exponentially in the location, so that one draw of the weights could

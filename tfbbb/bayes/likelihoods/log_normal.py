@@ -7,8 +7,7 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
 from tfbbb.bayes.likelihoods.normal import NormalNoise
-from tfbbb.bayes.likelihoods.regression import at_least_float32
-from tfbbb.bayes.likelihoods.standardized_targets import soft_limit
+from tfbbb.bayes.likelihoods.regression import at_least_float32, soft_limit
 
 
 @register("log_normal", "A positive number whose logarithm has normal noise.")

@@ -14,10 +14,11 @@ from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Regression,
+    Standardize,
     at_least_float32,
     positive,
+    soft_limit,
 )
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
 
 # Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
 # beta functions lose precision.

@@ -8,8 +8,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal import NormalNoise, standard_normal_log_prob
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize
 from tfbbb.bayes.posteriors.full_covariance_normal import (
     cholesky_factor,
     number_of_correlations,

@@ -14,8 +14,7 @@ from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf, standard_normal_log_prob
-from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.regression import Regression, Standardize, at_least_float32
 
 Components = Annotated[Integer, Field(ge=1, le=50, description="Number of modes.")]
 

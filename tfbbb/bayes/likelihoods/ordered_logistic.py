@@ -9,13 +9,12 @@ from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
-from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.likelihood import over_targets, register
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     at_least_float32,
     positive,
 )
-from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 
 # Larger in size, the logarithm hardly changes the probabilities, and powers of the
 # scale overflow in single precision.

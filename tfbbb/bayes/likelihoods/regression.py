@@ -1,4 +1,4 @@
-"""Parameters of a regression: learned, or outputs of the network."""
+"""Likelihoods of numbers: targets in standard units, and parameters of the noise."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
-from tfbbb.bayes.likelihoods.likelihood import given_noise
-from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
+from tfbbb.bayes.families.support import LARGEST_TARGET, Support
+from tfbbb.bayes.likelihoods.likelihood import Likelihood, given_noise, over_targets
+from tfbbb.bayes.target_shape import target_width
 
 # In units of the targets' scale. It bounds the density of rows that a heteroscedastic
 # network fits exactly.
@@ -21,31 +22,61 @@ SMALLEST_NOISE = 1e-4
 RAW_UNIT = math.log(math.expm1(1.0))
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
+# Single and double precision lose a spread below this share of a target's size.
+_SMALLEST_SPREADS = 1e-6, 1e-13
+
 Heteroscedastic = Annotated[
     Flag, Field(description="Whether the network predicts the noise of each row.")
 ]
+Standardize = Annotated[
+    Flag, Field(description="Whether the network predicts standardised targets.")
+]
 
 
-class Regression(StandardizedTargets):
-    """A distribution of k targets, each with a location and further parameters.
+class Regression(Likelihood):
+    """A distribution of k numbers, each with a location and further parameters.
 
-    The network gives the locations, in standard units. The parameters of the noise are
-    learned (one number per target and member of the ensemble), or are outputs of the
-    network after the locations (`heteroscedastic=True`), or arguments of a subclass.
+    The network gives the locations in standard units: in raw units they are
+    `target_shift + target_scale * location`. The first `fit` sets shift and scale, by
+    default to mean and standard deviation of the training targets; until then they are
+    0 and 1. The parameters of the noise are learned (one number per target and member
+    of the ensemble), or are outputs of the network after the locations
+    (`heteroscedastic=True`), or arguments of a subclass.
+
+    A likelihood whose mean or variance could grow exponentially in the outputs bounds
+    its parameters by the range of the training targets, `target_low` to `target_high`
+    in the units of the locations. Every `fit` widens this range by its targets.
 
     Subclasses define the parameters in `_location_sizes` and `_noise_sizes`, and read
     their values from `_raw`.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
+        standardize: Whether the network gives locations in standard units; else they
+            are in the units of the targets.
     """
 
+    task = "regression"
+    support: Support | None = Support(-LARGEST_TARGET, LARGEST_TARGET)
+    ordered = True
+    num_targets: int
+    # Of a likelihood that bounds its parameters by the range of the training targets:
+    # the range before `adapt`, in the units that the targets are modelled in.
+    _widest_range: tuple[float, float] | None = None
+    _smallest_spread = _SMALLEST_SPREADS[0]
     # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.
     _noise_offset = RAW_UNIT
 
-    def __init__(self, *, heteroscedastic: Heteroscedastic = False, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        heteroscedastic: Heteroscedastic = False,
+        standardize: Standardize = True,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.heteroscedastic = heteroscedastic
+        self.standardize = standardize
 
     def _location_sizes(self, num_targets: int) -> dict[str, int]:
         """Returns the size of each parameter that is always an output, by name."""
@@ -87,7 +118,16 @@ class Regression(StandardizedTargets):
         super().build(output_shape)
         self.num_targets = self._num_targets(output_shape)
         self._columns = self._output_sizes(self.num_targets)
-        self._build_standard_units(self.num_targets)
+        # The scale may be small beside it.
+        self.target_shift = self._double("target_shift", self.num_targets, 0.0)
+        self.target_scale = self._variable("target_scale", (self.num_targets,), 1.0)
+        # 1 after `adapt`, else 0.
+        self._adapted = self._variable("adapted", (), 0.0)
+        if self._widest_range is not None:
+            # The last ones: files of earlier releases lack them.
+            low, high = self._widest_range
+            self.target_low = self._double("target_low", self.num_targets, low)
+            self.target_high = self._double("target_high", self.num_targets, high)
         self._learned: dict[str, keras.Variable] = {}
         if self.learns:
             leading = () if self.members == 1 else (self.members,)
@@ -101,6 +141,26 @@ class Regression(StandardizedTargets):
                 setattr(self, f"_learned_{name}", variable)
                 if self.members > 1:
                     self._columns[name] = size
+
+    def _double(self, name: str, num_targets: int, value: float) -> keras.Variable:
+        return self._variable(name, (num_targets,), value, dtype="float64")
+
+    def _variable(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        value: float,
+        trainable: bool = False,
+        dtype: str = "float32",
+    ) -> keras.Variable:
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=keras.initializers.Constant(value),
+            trainable=trainable,
+            dtype=dtype,
+            autocast=False,
+        )
 
     def _num_targets(self, output_shape: tuple[int | None, ...]) -> int:
         size = output_shape[-1]
@@ -122,6 +182,113 @@ class Regression(StandardizedTargets):
             f"({', then '.join(names)}). End the network with a layer of "
             f"{number} * num_targets"
         )
+
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        return (self.num_targets,)
+
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
+        values = np.asarray(targets, dtype=np.float64)
+        if target_width(values.shape, self._places, self.target_widths) is None:
+            values = values[..., np.newaxis]
+        assert self.support is not None
+        inside = self.support.contains(values)
+        if counted is not None:
+            inside = inside | ~over_targets(counted, values)
+        usable = inside.reshape(len(values), -1).all(axis=1)
+        if not usable.all():
+            row = int(np.argmin(usable))
+            raise ValueError(
+                f"The targets of {type(self).__name__} must be "
+                f"{self.support.description}; drop or fill the other rows. "
+                f"Received: {values[row].tolist()} in row {row}"
+            )
+        return values
+
+    @property
+    def adapted(self) -> bool:
+        # Nothing depends on the targets of a likelihood with given noise in raw units.
+        given = given_noise(self) is not None and self._widest_range is None
+        return (given and not self.standardize) or bool(self._adapted.numpy())
+
+    def adapt(
+        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+    ) -> None:
+        bounds = self._widest_range is not None
+        adapted = bool(self._adapted.numpy())
+        if adapted and not bounds:
+            return
+        values = self.check_targets(targets, counted)
+        if counted is not None:
+            values = values[over_targets(counted, values).all(axis=-1)]
+        values = values.reshape(-1, self.num_targets)
+        if not adapted:
+            self._smallest_spread = _SMALLEST_SPREADS[double]
+            shift, scale = self._shift_and_scale(values)
+            self.target_shift.assign(shift)
+            self.target_scale.assign(scale)
+            if bounds:
+                self._assign_range(*self._range(values))
+            self._adapted.assign(1.0)
+        elif bounds:
+            low, high = self._range(values)
+            self._assign_range(
+                np.minimum(low, self.target_low), np.maximum(high, self.target_high)
+            )
+
+    def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the range of the targets in the units of the locations, [k] each."""
+        return values.min(axis=0), values.max(axis=0)
+
+    def _assign_range(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.target_low.assign(low)
+        self.target_high.assign(high)
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns mean and standard deviation of each column, [k] each."""
+        shift, scale = values.mean(axis=0), values.std(axis=0)
+        smallest = np.maximum(
+            self._smallest_spread * np.abs(values).max(axis=0), 1.0 / LARGEST_TARGET
+        )
+        constant = scale <= smallest
+        if constant.any():
+            column = int(np.argmax(constant))
+            raise ValueError(
+                f"Target {column} is constant in single precision, so there is nothing "
+                "to learn. If it varies, subtract a number close to its mean, or use "
+                "smaller units. "
+                f"Received: {values[0, column]} with a standard deviation of "
+                f"{scale[column]:.2g} in {len(values)} rows"
+            )
+        return shift, scale
+
+    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+        targets = tf.convert_to_tensor(targets)
+        self.width_of(targets, outputs)
+        rows = tf.shape(outputs)[:-1]
+        return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
+
+    @property
+    def noise_size(self) -> int:
+        return self.num_targets
+
+    def _value(self, variable: keras.Variable, like: tf.Tensor) -> tf.Tensor:
+        return tf.cast(tf.convert_to_tensor(variable), like.dtype)
+
+    def _unlocated(self, values: np.ndarray) -> np.ndarray:
+        """Returns values [n, k] in the units of `_located` as outputs of a network."""
+        if not self.standardize:
+            return values
+        return (values - self.target_shift.numpy()) / self.target_scale.numpy()
+
+    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+        """Returns locations [..., k] in the units that the targets are modelled in."""
+        if not self.standardize:
+            return raw
+        scale = self._value(self.target_scale, raw)
+        return self._value(self.target_shift, raw) + scale * raw
 
     def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
@@ -220,3 +387,24 @@ def at_least_float32(outputs: Tensor) -> tf.Tensor:
     """Casts outputs below single precision to float32."""
     outputs = tf.convert_to_tensor(outputs)
     return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)
+
+
+def soft_clip(values: tf.Tensor, low: Tensor, high: Tensor, margin: float) -> tf.Tensor:
+    """Returns values between `low` and `high`, [k], as they are, others near them.
+
+        b + d m / (m + |d|),    d = v - b,
+
+    for values v beyond the nearest bound b, less than the margin m outside. The slope
+    falls with the square of the distance d, not exponentially: a value far outside can
+    still learn.
+    """
+    inside = tf.clip_by_value(values, low, high)
+    distance = values - inside
+    return inside + distance / (1.0 + tf.abs(distance) / margin)
+
+
+def soft_limit(values: tf.Tensor, limit: Tensor) -> tf.Tensor:
+    """Returns positive values up to half the limit as they are, others below it."""
+    half = 0.5 * limit
+    excess = tf.nn.relu(values - half)
+    return tf.minimum(values, half) + excess / (1.0 + excess / half)

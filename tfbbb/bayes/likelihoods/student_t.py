@@ -15,8 +15,12 @@ from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Resolution
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic, positive
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize, soft_limit
+from tfbbb.bayes.likelihoods.regression import (
+    Heteroscedastic,
+    Standardize,
+    positive,
+    soft_limit,
+)
 
 # With more degrees of freedom than this, the noise has a variance.
 _LEAST_DF = 2.0

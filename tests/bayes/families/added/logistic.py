@@ -5,8 +5,7 @@ import math
 from tfbbb.base.lazy import tf
 from tfbbb.bayes.likelihoods import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic
-from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize
 
 
 @register("logistic", "A number with logistic noise.")

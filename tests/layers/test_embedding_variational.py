@@ -101,15 +101,9 @@ def test_tables_of_groups_serve_each_its_own_rows(shared):
         np.testing.assert_array_equal(found[i], table[inputs[0 if shared else i]])
 
 
-@pytest.mark.parametrize(("wrap", "members"), [(lambda m: m, 2), (lambda m: [m], 1)])
-def test_weights_given_are_the_initial_mean_of_every_member(wrap, members):
-    matrix = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
-    layer = embedding(weights=wrap(matrix), members=members)
-    mean = np.asarray(layer.embeddings.mean)
-    np.testing.assert_array_equal(mean, matrix if members == 1 else [matrix, matrix])
-    assert "weights" not in layer.get_config()
-
-
-def test_refuses_weights_of_another_shape():
-    with pytest.raises(ValueError, match=r"Received: weights of shape \(3, 6\)"):
-        EmbeddingVariational(6, 3, weights=np.ones((3, 6)))
+def test_a_table_that_is_known_is_the_initial_mean_and_no_value():
+    table = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
+    layer = embedding(embeddings_initializer=keras.initializers.Constant(table))
+    np.testing.assert_array_equal(layer.embeddings.mean, table)
+    with pytest.raises(TypeError, match="no argument 'weights'"):
+        EmbeddingVariational(6, 3, weights=table)

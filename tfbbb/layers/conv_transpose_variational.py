@@ -10,12 +10,7 @@ from tfbbb.layers.convolution import Convolution
 
 
 class ConvTransposeVariational(Convolution):
-    """Base of the transposed convolutions.
-
-    Args:
-        output_padding: Number of positions added to the output, less than `strides`;
-            one integer, or one for each dimension.
-    """
+    """Base of the transposed convolutions."""
 
     def fan_in(self, kernel_shape: tuple[int, ...]) -> int:
         # An output uses only every `strides`-th position of the kernel.
@@ -57,9 +52,6 @@ class Conv1DTransposeVariational(
 
     Output shape:
         [batch, new_steps, filters], or [batch, filters, new_steps].
-
-    Raises:
-        ValueError: As for `Conv2DTransposeVariational`.
     """
 
 
@@ -91,10 +83,6 @@ class Conv2DTransposeVariational(
     Output shape:
         [batch, new_height, new_width, filters], or
         [batch, filters, new_height, new_width].
-
-    Raises:
-        ValueError: As for `Conv2DVariational`; or `output_padding` is not smaller than
-            `strides`.
     """
 
 
@@ -122,7 +110,4 @@ class Conv3DTransposeVariational(
     Output shape:
         [batch, new_depth, new_height, new_width, filters], or
         [batch, filters, new_depth, new_height, new_width].
-
-    Raises:
-        ValueError: As for `Conv2DTransposeVariational`.
     """

@@ -104,19 +104,12 @@ class Conv1DVariational(ConvVariational, keras.layers.Conv1D):
     >>> layer(np.ones((2, 10, 3))).shape
     TensorShape([2, 10, 4])
 
-    Args:
-        padding: `"valid"` (none), `"same"`, or `"causal"`: an output sees no later
-            inputs.
-
     Input shape:
         [batch, steps, channels], or [batch, channels, steps] with
         `data_format="channels_first"`.
 
     Output shape:
         [batch, new_steps, filters], or [batch, filters, new_steps].
-
-    Raises:
-        ValueError: As for `Conv2DVariational`.
     """
 
 
@@ -153,11 +146,6 @@ class Conv2DVariational(ConvVariational, keras.layers.Conv2D):
     Output shape:
         [batch, new_height, new_width, filters], or [batch, filters, new_height,
         new_width].
-
-    Raises:
-        ValueError: A size is not a positive integer, padding or data format is unknown,
-            `groups` does not divide `filters` or the number of channels, strides are
-            combined with dilation, or as for `DenseVariational`.
     """
 
 
@@ -183,7 +171,4 @@ class Conv3DVariational(ConvVariational, keras.layers.Conv3D):
     Output shape:
         [batch, new_depth, new_height, new_width, filters], or [batch, filters,
         new_depth, new_height, new_width].
-
-    Raises:
-        ValueError: As for `Conv2DVariational`.
     """

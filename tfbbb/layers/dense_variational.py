@@ -32,7 +32,6 @@ class DenseVariational(LinearVariationalLayer, keras.layers.Dense):
     ['loss']
 
     Args:
-        units: Number of outputs, a positive integer.
         posterior: q of the kernel: the name of a family of `tfbbb.posteriors`, e.g.
             `"mean_field_normal"`, `"full_covariance_normal"`, `"point"`; one of its
             objects; or a class of distributions of TensorFlow Probability. The default
@@ -44,8 +43,6 @@ class DenseVariational(LinearVariationalLayer, keras.layers.Dense):
             `Normal(scale=0.5)`. (The name `"normal"` stands for `Normal()`, whose
             standard deviation is `1/sqrt(fan_in)`.) None for a point without one
             (maximum likelihood).
-        bias_posterior: q of the bias. The default is that of the kernel.
-        bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
             signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank
@@ -54,22 +51,12 @@ class DenseVariational(LinearVariationalLayer, keras.layers.Dense):
             gradient of the draws; `"closed_form"` trains the last layer of a
             `tfbbb.BayesianModel` without draws. `tfbbb.estimators` has them as objects,
             with options.
-        kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
-            With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
-            unset is an error, and `evaluate` then gives a loss that is not a number.
-        members: Number of posteriors that the layer holds, a positive integer;
-            `tfbbb.BayesianModel(..., members=)` sets it.
-        seed: Integer that fixes the noise of training.
 
     Input shape:
         [batch, ..., input_dim].
 
     Output shape:
         [batch, ..., units].
-
-    Raises:
-        ValueError: `units` is not a positive integer, a name is unknown, the estimator
-            cannot train the posterior, or `kl_weight` is negative or not finite.
     """
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:

@@ -28,15 +28,6 @@ class DepthwiseConv2DVariational(Convolution, keras.layers.DepthwiseConv2D):
     >>> layer(np.ones((2, 8, 8, 3))).shape
     TensorShape([2, 6, 6, 6])
 
-    Args:
-        kernel_size: Height and width of the kernels, one integer or two.
-        strides: Steps of the kernels, one integer or two.
-        depth_multiplier: Number of output channels for each input channel.
-        use_bias: Whether a bias is added, one for each output channel.
-        depthwise_initializer: Keras initializer of the kernel's posterior mean.
-        depthwise_regularizer: Keras regularizer of the kernel's posterior mean.
-        depthwise_constraint: Keras constraint on the kernel's posterior mean.
-
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with
         `data_format="channels_first"`.
@@ -44,10 +35,6 @@ class DepthwiseConv2DVariational(Convolution, keras.layers.DepthwiseConv2D):
     Output shape:
         [batch, new_height, new_width, channels * depth_multiplier], or [batch, channels
         * depth_multiplier, new_height, new_width].
-
-    Raises:
-        ValueError: A size is not a positive integer, padding or data format is unknown,
-            or as for `DenseVariational`.
     """
 
     def fan_in(self, kernel_shape: tuple[int, ...]) -> int:

@@ -40,17 +40,12 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
             or `"ab...,bc->ac..."` with any letters; the first axis is the rows.
         output_shape: Sizes of the output's axes, without the rows and the axes of an
             ellipsis; None for an axis of the input that the kernel lacks.
-        bias_axes: Letters of the output's axes that the bias has; None for no bias.
 
     Input shape:
         [batch, ...], as the equation says.
 
     Output shape:
         [batch, ...], as the equation says.
-
-    Raises:
-        ValueError: As for Keras' layer, the rows are no axis of their own, a size is
-            unknown, or as for `DenseVariational`.
     """
 
     @property

@@ -1,15 +1,14 @@
 """The embedding layer."""
 
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.base.types import Constraint, Initializer, Regularizer, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -36,14 +35,8 @@ class EmbeddingVariational(LinearVariationalLayer, keras.layers.Embedding):
 
     Args:
         input_dim: Number of categories: the largest index plus one.
-        output_dim: Length of a vector.
-        embeddings_initializer: Keras initializer of the table's posterior mean.
-        embeddings_regularizer: Keras regularizer of the table's posterior mean.
-        embeddings_constraint: Keras constraint on the table's posterior mean.
-        mask_zero: Whether the index 0 is padding, to be masked in later layers.
-        weights: Initial posterior mean, [input_dim, output_dim], or a list of that.
-        posterior: q of the table.
-        prior: p of the table.
+        embeddings_initializer: Keras initializer of the table's posterior mean, such as
+            `keras.initializers.Constant(table)` for a table that is known.
         bias_posterior: Without effect, as there is no bias.
         bias_prior: Without effect.
 
@@ -52,60 +45,12 @@ class EmbeddingVariational(LinearVariationalLayer, keras.layers.Embedding):
 
     Output shape:
         [batch, ..., output_dim].
-
-    Raises:
-        ValueError: A dimension is not a positive integer, `weights` has another shape,
-            or as for `DenseVariational`.
     """
 
     posterior_weights: ClassVar = {"embeddings": "kernel"}
-    embeddings_initializer: Initializer
     activation = staticmethod(keras.activations.linear)
     use_bias = False
     bias = None
-
-    def __init__(
-        self,
-        input_dim: int,
-        output_dim: int,
-        embeddings_initializer: Initializer = "uniform",
-        embeddings_regularizer: Regularizer = None,
-        embeddings_constraint: Constraint = None,
-        mask_zero: bool = False,
-        weights: Any = None,
-        **options: Unpack[VariationalOptions],
-    ):
-        super().__init__(
-            input_dim,
-            output_dim,
-            embeddings_initializer,
-            embeddings_regularizer,
-            embeddings_constraint,
-            mask_zero,
-            **options,
-        )
-        self._initial_mean = self._validate_weights(weights)
-
-    def _validate_weights(self, weights: Any) -> Any:
-        if weights is None:
-            return None
-        if isinstance(weights, list) and len(weights) == 1:
-            weights = weights[0]
-        matrix = ops.convert_to_numpy(weights)
-        if matrix.shape != (self.input_dim, self.output_dim):
-            raise ValueError(
-                f"`weights` must have the shape ({self.input_dim}, {self.output_dim}) "
-                f"of the table. Received: weights of shape {matrix.shape}"
-            )
-        return matrix
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        given = self.embeddings_initializer
-        if self._initial_mean is not None:
-            initial = keras.initializers.Constant(self._initial_mean)
-            self.embeddings_initializer = initial
-        super().build(input_shape)
-        self.embeddings_initializer = given
 
     @property
     def kernel(self) -> VariationalWeight:

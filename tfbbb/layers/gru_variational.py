@@ -33,27 +33,13 @@ class GRUVariational(RecurrentVariationalLayer, keras.layers.GRU):
     (TensorShape([2, 4]), TensorShape([2, 4]))
 
     Args:
-        units: Number of outputs, a positive integer.
-        activation: Keras activation of `g`, by name or as a function.
-        recurrent_activation: Activation of the gates `z` and `r`.
         reset_after: Whether `r` is applied to the product with `R_h`, as above; else
             to the state before it, `(r * h_{t-1}) @ R_h`, and the products of the state
             have no bias.
 
-    Call arguments:
-        sequences: [batch, timesteps, input_dim].
-        initial_state: List of the initial states, each [batch, units].
-        mask: Boolean, [batch, timesteps]: which steps to take.
-        training: Whether the call is for training.
-
     Output shape:
         [batch, units], or [batch, timesteps, units] with `return_sequences`; with
         `return_state` followed by the state, [batch, units].
-
-    Raises:
-        ValueError: `units` is not a positive integer, a dropout is out of range, a name
-            is unknown, or the estimator cannot train this layer with its posteriors
-            (`"local"` would draw anew at every step).
     """
 
     num_gates = 3

@@ -18,15 +18,6 @@ class LinearVariationalLayer(VariationalLayer):
     the weights and knows the shapes; it defines the linear map for any kernel, or for
     one kernel of each of several groups of rows (`linear`). Further arguments are those
     of `VariationalLayer`.
-
-    Args:
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
     """
 
     posterior_weights: ClassVar = {"kernel": "kernel", "bias": "bias"}

@@ -27,26 +27,9 @@ class LSTMVariational(RecurrentVariationalLayer, keras.layers.LSTM):
     >>> layer(np.ones((2, 10, 3), "float32")).shape
     TensorShape([2, 10, 4])
 
-    Args:
-        units: Number of outputs, a positive integer.
-        activation: Keras activation of `g` and `c`, by name or as a function.
-        recurrent_activation: Activation of the gates `i`, `f` and `o`.
-        unit_forget_bias: Whether the posterior mean of the bias of `f` starts at one.
-
-    Call arguments:
-        sequences: [batch, timesteps, input_dim].
-        initial_state: List of the initial states, each [batch, units].
-        mask: Boolean, [batch, timesteps]: which steps to take.
-        training: Whether the call is for training.
-
     Output shape:
         [batch, units], or [batch, timesteps, units] with `return_sequences`; with
         `return_state` followed by `h` and `c`, each [batch, units].
-
-    Raises:
-        ValueError: `units` is not a positive integer, a dropout is out of range, a name
-            is unknown, or the estimator cannot train this layer with its posteriors
-            (`"local"` would draw anew at every step).
     """
 
     num_gates = 4

@@ -42,39 +42,13 @@ class MultiHeadAttentionVariational(
     4
 
     Args:
-        num_heads: Number of heads H, a positive integer.
-        key_dim: Size of each head's query and key.
-        kernel_initializer: Keras initializer of the kernels' posterior means.
-        bias_initializer: Keras initializer of the biases' posterior means.
-        kernel_regularizer: Keras regularizer of the kernels' posterior means.
-        bias_regularizer: Keras regularizer of the biases' posterior means.
-        kernel_constraint: Keras constraint on the kernels' posterior means.
-        bias_constraint: Keras constraint on the biases' posterior means.
-        seed: Integer that fixes the noise of training.
         estimator: How noise reaches the outputs of the projections: `"weight"`,
             `"flipout"` or `"score_function"`; `"auto"` takes `"flipout"` where the
             posterior is symmetric and factorises. `"local"` draws anew at every
             position, which is an approximation.
 
-    Call arguments:
-        query: [batch, T, dim].
-        value: [batch, S, dim].
-        key: [batch, S, dim]; by default the value.
-        query_mask: Boolean, [batch, T].
-        value_mask: Boolean, [batch, S].
-        key_mask: Boolean, [batch, S].
-        attention_mask: Boolean, [batch, T, S]: which positions of the value each
-            position of the query may attend to.
-        return_attention_scores: Whether to return the scores, [batch, H, T, S], too.
-        training: Whether the call is for training.
-        use_causal_mask: Whether positions ignore all later positions.
-
     Output shape:
         [batch, T, dim of the query], or [batch, T, *output_shape].
-
-    Raises:
-        ValueError: Keras' layer refuses an argument, a name is unknown, the estimator
-            cannot train the posterior, or `kl_weight` is negative or not finite.
     """
 
     def __init__(self, *arguments: Any, **options: Any):

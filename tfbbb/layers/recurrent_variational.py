@@ -43,21 +43,8 @@ class RecurrentVariationalLayer(VariationalLayer):
     weights for all rows.
 
     Args:
-        kernel_initializer: Keras initializer of the input kernel's posterior mean.
-        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
-        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        kernel_constraint: Keras constraint on the input kernel's posterior mean.
-        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         stateful: Whether a batch begins with the last state of the previous batch.
             Such a layer has no posterior predictive.
-        posterior: q of the two kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`; by default
-            `Normal(scale=0.5)`.
-        bias_posterior: q of the bias.
         estimator: How noise reaches the output: `"weight"` draws weights once per step
             of training, `"flipout"` weights for each sequence by random signs,
             `"score_function"` weights without a gradient; `"auto"` takes `"flipout"`

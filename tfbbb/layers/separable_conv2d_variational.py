@@ -32,15 +32,6 @@ class SeparableConv2DVariational(
     >>> len(layer.losses)
     2
 
-    Args:
-        filters: Number of output channels.
-        kernel_size: Height and width of the depthwise kernels, one integer or two.
-        strides: Steps of the depthwise kernels, one integer or two.
-        depth_multiplier: Number of depthwise channels for each input channel.
-        depthwise_initializer: Keras initializer of the depthwise posterior mean.
-        pointwise_initializer: Keras initializer of the pointwise posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with
         `data_format="channels_first"`.
@@ -48,9 +39,6 @@ class SeparableConv2DVariational(
     Output shape:
         [batch, new_height, new_width, filters], or [batch, filters, new_height,
         new_width].
-
-    Raises:
-        ValueError: As for `Conv2DVariational` and `DepthwiseConv2DVariational`.
     """
 
     def __init__(self, *arguments: Any, seed: int | None = None, **options: Any):

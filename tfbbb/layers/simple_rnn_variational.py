@@ -25,23 +25,9 @@ class SimpleRNNVariational(RecurrentVariationalLayer, keras.layers.SimpleRNN):
     >>> layer(np.ones((2, 10, 3), "float32")).shape
     TensorShape([2, 4])
 
-    Args:
-        units: Number of outputs, a positive integer.
-
-    Call arguments:
-        sequences: [batch, timesteps, input_dim].
-        initial_state: List of the initial states, each [batch, units].
-        mask: Boolean, [batch, timesteps]: which steps to take.
-        training: Whether the call is for training.
-
     Output shape:
         [batch, units], or [batch, timesteps, units] with `return_sequences`; with
         `return_state` followed by the state, [batch, units].
-
-    Raises:
-        ValueError: `units` is not a positive integer, a dropout is out of range, a name
-            is unknown, or the estimator cannot train this layer with its posteriors
-            (`"local"` would draw anew at every step).
     """
 
     def __init__(

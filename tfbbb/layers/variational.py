@@ -67,13 +67,15 @@ DEFAULT_POSTERIOR = MeanFieldNormal(initial_scale=0.02)
 DEFAULT_PRIOR = Normal(scale=0.5)
 DEFAULT_BIAS_PRIOR = Normal(scale=1.0)
 # Arguments of Keras' layers that have no meaning where a weight is not a number: what
-# quantizes it, what adds to it, and the kernels of cuDNN, the same for all rows.
+# quantizes it, adds to it or is its value, and the kernels of cuDNN, the same for all
+# rows.
 _WITHOUT_MEANING = {
     "gptq_unpacked_column_size",
     "lora_alpha",
     "lora_rank",
     "quantization_config",
     "use_cudnn",
+    "weights",
 }
 
 
@@ -105,7 +107,8 @@ class VariationalLayer(keras.Layer):
     the weights of that layer that `posterior_weights` names get a posterior. Others
     create theirs in `build` with `add_variational_weight`. Each call uses `begin_call`,
     an estimator and `count_kl`. Layers that are linear in one kernel inherit all of
-    this from `LinearVariationalLayer`.
+    this from `LinearVariationalLayer`. Initializers, regularizers and constraints of
+    the layer of Keras are those of posterior means.
 
     With `members=K` the layer holds K independent posteriors: every variational
     variable has a leading axis [K, ...], and a batch is [K * rows, ...], one member
@@ -191,10 +194,7 @@ class VariationalLayer(keras.Layer):
         return not isinstance(estimator, ClosedForm)
 
     def add_weight(self, *arguments: Any, **options: Any) -> Any:
-        """Creates a variable, or a weight with a posterior where the layer has one.
-
-        The layer of Keras calls it in `build`.
-        """
+        """Creates a variable for Keras' layer, or a weight where it has a posterior."""
         given: Any = options.get("name")
         if given not in self.posterior_weights:
             return super().add_weight(*arguments, **options)
@@ -234,15 +234,8 @@ class VariationalLayer(keras.Layer):
     ) -> VariationalWeight:
         """Creates one weight tensor with its posterior and its prior.
 
-        Args:
-            name: Name within the layer; `"kernel"` makes the variables
-                `kernel_mean`, `kernel_log_scale`, ... by the posterior's parameters.
-            shape: Shape of the weight.
-            fan_in: Number of inputs that one output unit sums over (1 for a bias).
-            initializer: Keras initializer of the posterior mean.
-            is_bias: Whether to use `bias_posterior` and `bias_prior`.
-            regularizer: Keras regularizer of the posterior mean.
-            constraint: Keras constraint on the posterior mean.
+        Its variables are `kernel_mean`, `kernel_log_scale`, ... for the name "kernel".
+        Initializer, regularizer and constraint are those of the posterior mean.
         """
 
         def add_weight(
@@ -309,9 +302,6 @@ class VariationalLayer(keras.Layer):
         """Makes the layer hold `members` posteriors, which start independently.
 
         A single trained posterior becomes the first member.
-
-        Raises:
-            ValueError: The layer already has another number of members above one.
         """
         members = positive_integer("members", members)
         if members == self.members:
@@ -384,10 +374,7 @@ class VariationalLayer(keras.Layer):
 
     @property
     def step_kl(self) -> Tensor:
-        """KL(q || p) in nats as counted in the latest ordinary call, or None.
-
-        With members it is the mean over the members.
-        """
+        """KL(q || p) of the latest ordinary call in nats, the mean over the members."""
         return self._step.kl
 
     @property
@@ -423,33 +410,24 @@ class VariationalLayer(keras.Layer):
         return BatchLayout(self.members, self.estimator.num_samples, dealt=True)
 
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
-        """Returns the seed of one piece of this step's noise.
+        """Returns the seed of one piece of this step's noise, by its name.
 
-        Args:
-            place: Name of the piece.
-            shared: Whether all calls of one step share it (weights) or each call has
-                its own (pre-activations).
+        All calls of one step share it (weights), or each call has its own.
         """
         step = self._step
-        if shared and self._has_shared_noise(place):
+        has_noise_of_all = any(
+            weight.posterior.shares_noise
+            and place in (weight.name, f"{weight.name}_kl")
+            for weight in self._variational_weights
+        )
+        if shared and has_noise_of_all:
             return _seed_of_all_layers(step)
         key = (place, 0 if shared else step.calls)
         index = step.places.setdefault(key, len(step.places))
         return noise.fold(step.seed, index)
 
-    def _has_shared_noise(self, place: str) -> bool:
-        """Whether the weight that a piece of noise is for has that of all layers."""
-        return any(
-            weight.posterior.shares_noise
-            and place in (weight.name, f"{weight.name}_kl")
-            for weight in self._variational_weights
-        )
-
     def calls_in_this_pass(self) -> int | None:
-        """Returns how often the model being called calls this layer.
-
-        Returns None if that is unknown: in a subclassed model.
-        """
+        """Returns how often the model being called calls this layer, if known."""
         return calls_per_pass(outermost_layer(self), self)
 
     def has_rows_first(self) -> bool:
@@ -464,8 +442,6 @@ class VariationalLayer(keras.Layer):
         graph = _graph_of_step()
         identity = (outermost_call(self), graph)
         if self._step.identity != identity:
-            if getattr(outermost_layer(self), "jit_compile", False):
-                _warn_of_xla_on_cpu(self)
             if exports_call() and any(
                 not weight.posterior.deterministic
                 for weight in self.variational_weights
@@ -493,11 +469,7 @@ class VariationalLayer(keras.Layer):
 
     @contextlib.contextmanager
     def weights_read_once(self) -> Iterator[None]:
-        """Computes the moments and parameters of q once within the context.
-
-        Use it around draws and divergence. Do not assign variables or enter a graph
-        within it.
-        """
+        """Computes the moments and parameters of q once: see `read_once`."""
         with contextlib.ExitStack() as stack:
             for weight in self._variational_weights:
                 stack.enter_context(weight.read_once())
@@ -506,10 +478,8 @@ class VariationalLayer(keras.Layer):
     def count_kl(self, draws: dict[str, Tensor], training: bool | None) -> None:
         """Adds the KL divergence to the losses, once per step.
 
-        Args:
-            draws: The float32 weights that were drawn in this call, by name. They
-                estimate a divergence without a closed form.
-            training: Whether the call is for training.
+        The weights that were drawn in this call, by name, estimate a divergence
+        without a closed form.
         """
         if training and not self.kl_weight_is_set:
             raise ValueError(
@@ -575,11 +545,7 @@ class VariationalLayer(keras.Layer):
         self.add_loss(step.loss)
 
     def by_member_factor(self, divergences: Tensor) -> Tensor:
-        """Returns divergences times `kl_factors`, in their shape.
-
-        Args:
-            divergences: [members], or of several draws [members * samples].
-        """
+        """Returns divergences, [members] or [members * samples], times `kl_factors`."""
         # One number for all members, where each has the same temperature and rows.
         if self.kl_factors is None:
             return divergences
@@ -588,12 +554,9 @@ class VariationalLayer(keras.Layer):
         return tf.reshape(by_member * factors, tf.shape(divergences))
 
     def arranged(self, draws: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Returns draws of the weights in the form that a prediction multiplies by.
+        """Returns draws by name, [samples, *shape], as a prediction multiplies by them.
 
-        A prediction keeps the result for the next one.
-
-        Args:
-            draws: Draws of the weights by name, [samples, *shape], or the result.
+        A prediction keeps the result, which may come back in place of draws.
         """
         return draws
 
@@ -603,10 +566,7 @@ class VariationalLayer(keras.Layer):
         return not_rematerialized(self, layer_call, call)
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ValueError: weights with a posterior have no single values to round.
-
-        `keras.Model.quantize` calls it.
-        """
+        """Raises ValueError: weights with a posterior are no numbers to round."""
         raise ValueError(
             f"The weights of '{self.name}' have a posterior, not one value each that "
             "could be quantized. Quantize `tfbbb.to_deterministic(model)`, or leave "
@@ -646,10 +606,7 @@ class VariationalLayer(keras.Layer):
 
 
 def describe_constructor(cls: Any) -> None:
-    """Gives a class the arguments of its layer of Keras and the options of posteriors.
-
-    `help` then lists and describes them all.
-    """
+    """Gives a class, for `help`, the arguments of its layer of Keras and ours."""
     of_keras = _layer_of_keras(cls)
     takes_any = "arguments" in inspect.signature(cls.__init__).parameters
     if takes_any and of_keras is not keras.Layer:
@@ -730,11 +687,9 @@ def _seed_of_all_layers(step: _Step) -> Tensor:
 
 
 def _graph_of_step() -> tf.Graph | None:
-    """Returns the graph around the loops and conditions of this step.
-
-    A loop may be one over steps: only those within the call of a `BayesianModel` are
-    known to be within a step.
-    """
+    """Returns the graph around the loops and conditions of this step."""
+    # A loop may be one over steps: only those within the call of a `BayesianModel` are
+    # known to be within a step.
     graph, within = current_graph(), current_call().graph
     return graph if within is None else around_control_flow(graph, within)
 
@@ -760,17 +715,6 @@ def _warn_of_exported_draw(layer: VariationalLayer) -> None:
         "each call, and returns one random draw. To export the predictive "
         "distribution, use `export_predictive` of a `tfbbb.BayesianModel(inputs, "
         "outputs, likelihood=...)`.",
-        stacklevel=2,
-    )
-
-
-def _warn_of_xla_on_cpu(layer: VariationalLayer) -> None:
-    if tf.config.list_logical_devices("GPU"):
-        return
-    warnings.warn(
-        f"The model that calls '{layer.name}' is compiled by XLA, which draws random "
-        "numbers about ten times slower on a CPU. Compile it with "
-        "`jit_compile=False`.",
         stacklevel=2,
     )
 

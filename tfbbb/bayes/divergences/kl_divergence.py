@@ -21,15 +21,9 @@ def register_kl(
 ) -> Callable[[ClosedForm], ClosedForm]:
     """Registers a function of the weight as KL(q || p) of the families.
 
-    The function applies to exactly these classes, not to their subclasses. With the
-    prior class `tfbbb.priors.Prior` it applies to every prior without a function of its
-    own.
-
-    Args:
-        posterior: Class of posteriors, or several.
-        prior: Class of priors, or several.
-        covers: A function of the weight that returns whether the form applies to it, if
-            that does not follow from the classes.
+    The function applies to exactly these classes, not to their subclasses, and to the
+    weights for which `covers` is true. With the prior class `tfbbb.priors.Prior` it
+    applies to every prior without a function of its own.
     """
 
     def register(closed_form: ClosedForm) -> ClosedForm:
@@ -46,10 +40,6 @@ def register_estimate(
     """Registers a function of the weight and its draws as an estimate of KL(q || p).
 
     The estimate's gradient must be complete even if the draws carry no gradient.
-
-    Args:
-        posterior: Class of posteriors, or several.
-        prior: Class of priors, or several.
     """
 
     def register(estimate: Estimate) -> Estimate:

@@ -41,22 +41,13 @@ class Estimator(Strategy):
         return layer.can_use(self) and all(map(self.can_serve, posteriors))
 
     def resolve(self, posteriors: Sequence[Posterior]) -> "Estimator":
-        """Returns the estimator to train with: itself, except for `auto`.
-
-        `resolve` fixes the number of draws, which must be known before a layer is
-        called.
-        """
+        """Returns the estimator that trains: `auto` must know its number of draws."""
         return self
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Draws one batch of pre-activations.
-
-        Args:
-            layer: A built layer, in a call.
-            inputs: [batch, ...].
-        """
+        """Draws the pre-activations of a layer in a call, and returns its weights."""
         raise NotImplementedError
 
     def draw_kernels(
@@ -66,15 +57,8 @@ class Estimator(Strategy):
 
         Every weight becomes the kernel of a matrix product, [in, out]: a weight of rank
         1 becomes [1, out], whose input is the constant 1. A row has the same weights in
-        all positions and time steps.
-
-        Args:
-            layer: A built layer, in a call, which cannot use `local`.
-            rows: Number of rows in the batch.
-
-        Returns:
-            The kernels by name, in the layer's compute dtype, and the float32 weights
-            that were drawn for them, by name, [draws, *shape].
+        all positions and time steps. Returns the kernels by name, in the layer's
+        compute dtype, and the float32 weights of their draws, [draws, *shape].
         """
         raise NotImplementedError
 

@@ -24,12 +24,7 @@ names, make, serialize, deserialize = (
 
 
 def get(identifier: Any) -> Any:
-    """Resolves a string name, a config from `serialize` or a `KLSchedule`.
-
-    Raises:
-        ValueError: No schedule has this name, or the schedule needs an argument; the
-            message names the remedy.
-    """
+    """Resolves a string name, a config from `serialize` or a `KLSchedule`."""
     if isinstance(identifier, str) and identifier in registry.classes:
         schedule = registry.classes[identifier]
         required = required_arguments(schedule)

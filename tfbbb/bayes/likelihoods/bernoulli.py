@@ -27,9 +27,6 @@ class Bernoulli(Classification):
     >>> likelihood = tfbbb.likelihoods.Bernoulli()
     >>> likelihood.probabilities([[0.0]]).numpy().tolist()
     [[0.5, 0.5]]
-
-    Raises:
-        ValueError: The network does not end in one output.
     """
 
     binary = True
@@ -37,11 +34,7 @@ class Bernoulli(Classification):
     num_classes = 2
 
     def num_outputs(self, num_targets: int = 2) -> int:
-        """Returns 1, the number of outputs that the network needs for two classes.
-
-        Raises:
-            ValueError: `num_targets` is not 2.
-        """
+        """Returns 1, the number of outputs that the network needs for two classes."""
         if num_targets != 2:
             raise ValueError(
                 "Bernoulli has two classes; use `Categorical` for more. "

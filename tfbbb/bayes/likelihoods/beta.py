@@ -60,11 +60,6 @@ class Beta(MeanConcentration):
         high: Upper bound of the targets, which lie strictly below it.
         standardize: Whether the network works in standard units; else it gives
             `logit m` itself.
-
-    Raises:
-        ValueError: `concentration` is not positive or too large, or is given together
-            with `heteroscedastic=True`; a bound is not finite or larger than 1e18 in
-            size; or `low` is not smaller than `high` in single precision.
     """
 
     def __init__(

@@ -23,9 +23,6 @@ class Categorical(Classification):
     >>> likelihood = tfbbb.likelihoods.Categorical()
     >>> likelihood.mean([[0.0, 0.0]]).numpy().tolist()
     [[0.5, 0.5]]
-
-    Raises:
-        ValueError: The network has fewer than two outputs.
     """
 
     has_expected_log_prob = True

@@ -220,10 +220,6 @@ class NegativeBinomial(Counts):
     Args:
         heteroscedastic: Whether the network gives the dispersion of each row.
         concentration: The concentration r, positive; None to learn it.
-
-    Raises:
-        ValueError: `concentration` is not positive and finite, or is given together
-            with `heteroscedastic=True`.
     """
 
     def __init__(

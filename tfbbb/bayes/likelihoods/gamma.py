@@ -42,10 +42,6 @@ class Gamma(LogLink, MeanConcentration):
     Args:
         standardize: Whether the network works in standard units; else it gives `log m`
             itself.
-
-    Raises:
-        ValueError: `concentration` is not positive or too large, or is given together
-            with `heteroscedastic=True`.
     """
 
     support = POSITIVE

@@ -32,10 +32,6 @@ class Laplace(LocationScale):
     Args:
         scale: Mean absolute deviation in the units of the targets, positive; None to
             learn it.
-
-    Raises:
-        ValueError: `scale` is not positive and finite, or is given together with
-            `heteroscedastic=True`.
     """
 
     @property

@@ -32,8 +32,7 @@ class Likelihood(_Layer):
     Keras layer, so its parameters are trained, saved and exported with the model.
 
     A row may have several places (the steps of a sequence), each with its own targets;
-    outputs are then [rows, places..., P]. `tfbbb.target_shape` has the rule of the
-    shapes of targets. All methods are pure TensorFlow. They compute
+    outputs are then [rows, places..., P]. All methods are pure TensorFlow. They compute
     in float64 for float64 outputs and in float32 otherwise.
 
     Args:
@@ -91,10 +90,7 @@ class Likelihood(_Layer):
         )
 
     def get_config(self) -> Config:
-        """Returns the keyword arguments that make an equal likelihood.
-
-        They include the arguments that jobs may give.
-        """
+        """Returns the keyword arguments that make an equal likelihood."""
         config = super().get_config()
         # mypy looks for the hash of a class in its instances.
         names = options(type(self))  # type: ignore[arg-type]
@@ -182,10 +178,7 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
     def num_integrated(self, num_outputs: int) -> int:
-        """Returns how many of P outputs are locations that may have a variance.
-
-        They are the first ones; the likelihood need not be built.
-        """
+        """Returns how many outputs, the first ones, are locations with a variance."""
         return 0
 
     @property
@@ -196,11 +189,10 @@ class Likelihood(_Layer):
     def adapt(
         self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
     ) -> None:
-        """Sets shift, scale and range from targets, as `check_targets` takes them.
+        """Sets shift and scale at the first call, and widens the range at each.
 
-        After the first call, shift and scale stay as they are, and the range can only
-        become wider. `double` targets train in double precision, so that they may
-        differ by less than single precision holds.
+        `double` targets train in double precision, so that they may differ by less than
+        single precision holds.
         """
 
     @property
@@ -230,16 +222,10 @@ class Likelihood(_Layer):
         """Returns -log p(targets | outputs) of each row, [rows].
 
         It computes in float64 for float64 targets, whose differences single precision
-        may lose.
-
-        Args:
-            targets: Targets of a minibatch in any shape that `check_targets` takes.
-            outputs: [rows, ..., P].
-            weights: Factor of the log probability of each place, [rows, ...]. Targets
-                with the weight 0 may have any values. None for 1.
-            variance: Variance of outputs that are normal with the mean `outputs`. The
-                result is then the expectation over them, or an upper bound of it: see
-                `expected_log_prob`.
+        may lose. `weights` multiply the log probability of each place, [rows, ...], and
+        targets with the weight 0 may have any values. With a `variance` the outputs are
+        normal with the mean `outputs`, and the result is the expectation over them, or
+        an upper bound of it: see `expected_log_prob`.
         """
         outputs = tf.convert_to_tensor(outputs)
         aligned = self.aligned(targets, outputs)
@@ -260,10 +246,7 @@ class Likelihood(_Layer):
         return summed if dtype is None else tf.cast(summed, dtype)
 
     def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
-        """Returns operations that fail where targets of a step are not possible.
-
-        `fit` checks only the targets that it reads before training.
-        """
+        """Returns operations that fail where targets of a step are not possible."""
         return []
 
     def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
@@ -276,19 +259,12 @@ class Likelihood(_Layer):
         return tf.where(counted, targets, tf.cast(possible, targets.dtype))
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
-        """Reshapes the targets of a minibatch for `log_prob`, without reading them.
-
-        Raises:
-            ValueError: The known sizes of the targets do not fit the outputs.
-        """
+        """Reshapes the targets of a minibatch for `log_prob`, without reading them."""
         raise NotImplementedError
 
     def width_of(self, targets: tf.Tensor, outputs: tf.Tensor) -> int | None:
-        """Returns the size of the last axis of a minibatch's targets, None without one.
-
-        When the dataset changes, Keras may retrace with targets of unknown rank: then
-        None.
-        """
+        """Returns the size of the last axis of a minibatch's targets, None without one."""
+        # When the dataset changes, Keras may retrace with targets of unknown rank.
         if targets.shape.rank is None:
             return None
         shape, places = targets.shape.as_list(), outputs.shape[1:-1].as_list()
@@ -329,31 +305,19 @@ class Likelihood(_Layer):
         return tf.concat([moved, outputs[..., width:]], axis=-1)
 
     def log_units(self, further: Tensor) -> tf.Tensor:
-        """Returns differences of locations of the network as those of `log y`.
-
-        They are 0 if the locations are not on a logarithmic scale.
-        """
+        """Returns differences of locations as those of `log y`, 0 without logarithms."""
         return tf.zeros_like(further)
 
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
-        """Returns the locations that suit targets best, [n, k], in the network's units.
-
-        None if the first outputs are no locations of numbers, one for each target.
-        """
+        """Returns the locations [n, k] of targets in the network's units, if any."""
         return None
 
     def location_variance(self, outputs: Tensor) -> tf.Tensor:
-        """Returns the variance of the locations, [..., k], in raw units.
-
-        It is 0 for outputs without one: see `with_location_variance`.
-        """
+        """Returns the variance of the locations, [..., k], in raw units, or 0."""
         return tf.zeros_like(self.mean(outputs))
 
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
-        """Returns the parameters of p(y | outputs) in raw units, by their usual names.
-
-        Each is [..., k], or [..., k, components] of a mixture.
-        """
+        """Returns the parameters of p(y | outputs), [..., k] each, by their names."""
         raise NotImplementedError
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
@@ -361,11 +325,7 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
     def point_prediction(self, outputs: Tensor) -> tf.Tensor:
-        """Returns what a plain Keras network for the same targets would output.
-
-        The mean of numbers, and the probabilities of classes; for two classes by one
-        logit that of class 1 alone, [..., 1].
-        """
+        """Returns the outputs of a plain Keras network: means, or probabilities."""
         return self.mean(outputs)
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
@@ -408,11 +368,9 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
-        """Returns draws of y given outputs, [..., k]; for classes, indices, [...].
+        """Returns draws of y by standard normal noise, [..., noise_size].
 
-        Args:
-            outputs: [..., P].
-            noise: Standard normal noise, [..., `noise_size`].
+        Of numbers [..., k]; of classes their indices, [...].
         """
         raise NotImplementedError
 

@@ -49,10 +49,6 @@ class LocationScale(Regression):
             be any number. The scale is then `sqrt(s^2 + r^2 / 12)` with the learned s:
             rounding alone has this standard deviation, so the density at a possible
             target says no more than its probability does.
-
-    Raises:
-        ValueError: `scale` or `resolution` is not positive and finite, or `scale` is
-            given together with `heteroscedastic=True`.
     """
 
     def __init__(

@@ -40,10 +40,6 @@ class LogNormal(LogLink, NormalNoise):
         scale: Standard deviation of `log y`, positive; None to learn it.
         standardize: Whether the network works in standard units of `log y`; else it
             gives the mean of `log y` itself.
-
-    Raises:
-        ValueError: `scale` is not positive and finite, or is given together with
-            `heteroscedastic=True`.
     """
 
     support = POSITIVE

@@ -47,10 +47,6 @@ class MeanConcentration(Regression):
         heteroscedastic: Whether the network gives the concentration of each row, after
             the k means.
         concentration: The concentration, positive and 1e5 at most; None to learn it.
-
-    Raises:
-        ValueError: `concentration` is not positive or too large, or is given together
-            with `heteroscedastic=True`.
     """
 
     def __init__(

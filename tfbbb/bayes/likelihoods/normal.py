@@ -78,10 +78,6 @@ class Normal(NormalNoise):
     `p(y | f) = N(y; f, (scale * noise)^2)`. This suits a network that was trained on
     raw targets, and a network whose prior is the posterior of such a network. A learned
     noise then starts at the residuals of the first training rows, at most at `scale`.
-
-    Raises:
-        ValueError: `scale` is not positive and finite, or is given together with
-            `heteroscedastic=True`.
     """
 
     integrates_location = True

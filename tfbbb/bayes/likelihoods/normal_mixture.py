@@ -40,9 +40,6 @@ class NormalMixture(Regression):
 
     Args:
         components: Number C of components.
-
-    Raises:
-        ValueError: `components` is not a positive integer.
     """
 
     def __init__(

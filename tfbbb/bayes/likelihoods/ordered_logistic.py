@@ -54,10 +54,6 @@ class OrderedLogistic(Classification):
     Args:
         num_classes: Number C of classes, at least two. A model needs it.
         heteroscedastic: Whether the network gives the log of the scale of each row.
-
-    Raises:
-        ValueError: `num_classes` is less than two; or, when built, `num_classes` is
-            missing or the network has another number of outputs.
     """
 
     integer_classes = True
@@ -93,11 +89,7 @@ class OrderedLogistic(Classification):
         return [self._raw_cutpoints]
 
     def num_outputs(self, num_targets: int | None = None) -> int:
-        """Returns 1, or 2 if the network gives the scale too.
-
-        Raises:
-            ValueError: `num_targets` is not the `num_classes` of the likelihood.
-        """
+        """Returns 1, or 2 if the network gives the scale too."""
         given = self._given_num_classes
         if None not in (num_targets, given) and num_targets != given:
             raise ValueError(

@@ -69,10 +69,6 @@ class StudentT(LocationScale):
 
     Args:
         df: Degrees of freedom, more than 2; None to learn them.
-
-    Raises:
-        ValueError: `df` is not finite and greater than 2, `scale` is not positive and
-            finite, or `scale` is given together with `heteroscedastic=True`.
     """
 
     _shape_names = ("df",)

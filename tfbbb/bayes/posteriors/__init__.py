@@ -30,9 +30,6 @@ def get(identifier: Any) -> Any:
 
     A class of `tfp.distributions`, or a function that makes a distribution, becomes
     `TFPDistribution(identifier)`.
-
-    Raises:
-        ValueError: If no such posterior exists; the message lists the names.
     """
     if hasattr(identifier, "reparameterization_type") and not inspect.isclass(
         identifier

@@ -41,13 +41,6 @@ class FullCovarianceNormal(NormalPosterior):
     >>> layer.build((None, 3))
     >>> tuple(layer.kernel.variables["correlations"].shape)
     (3,)
-
-    Args:
-        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
-            (a bias has a fan-in of 1). Positive.
-
-    Raises:
-        ValueError: When built for more than 4096 weights.
     """
 
     has_output_variance = True

@@ -43,12 +43,6 @@ class JointNormal(NormalPosterior):
 
     Args:
         size: Number D of weights of all tensors, at most 4096.
-        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
-            (a bias has a fan-in of 1). Positive.
-
-    Raises:
-        ValueError: `size` is not between 1 and 4096, or, when built, smaller than a
-            tensor.
     """
 
     shares_noise = True

@@ -65,12 +65,8 @@ class MatrixNormal(NormalPosterior):
     (25,)
 
     Args:
-        covariance: `"full"` for any U and V, `"eigenbasis"` for any P, Q and S.
-        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
-            (a bias has a fan-in of 1). Positive.
-
-    Raises:
-        ValueError: When built for more than 4096 rows or columns.
+        covariance: `"full"` for any U and V, `"eigenbasis"` for any P, Q and S, of at
+            most 4096 rows and columns.
     """
 
     has_output_variance = True

@@ -37,10 +37,6 @@ class MeanFieldNormal(NormalPosterior):
     >>> layer.build((None, 25))
     >>> float(layer.kernel.stddev[0, 0])  # 0.5 / sqrt(25)
     0.1
-
-    Args:
-        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
-            (a bias has a fan-in of 1). Positive.
     """
 
     factorised = True

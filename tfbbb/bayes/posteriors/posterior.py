@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -25,13 +25,6 @@ InitialScale = Annotated[
     PositiveNumber,
     Field(le=10, description="Initial standard deviation, in units of 1/sqrt(fan_in)."),
 ]
-
-
-class Bounded(Protocol):
-    """A prior: its density has an upper bound, or it has none."""
-
-    @property
-    def bounded(self) -> bool: ...
 
 
 class Posterior(Strategy):
@@ -81,24 +74,17 @@ class Posterior(Strategy):
         )
 
     def covariance_size(self, shape: Sizes) -> int:
-        """Returns the size of the largest covariance matrix for a weight of this shape.
-
-        At most `MAX_COVARIANCE`; 0 for families without a covariance matrix.
-        """
+        """Returns the size of the largest covariance matrix for such a weight, or 0."""
         return 0
 
-    def has_optimum(self, prior: Bounded | None) -> bool:
+    def has_optimum(self, prior: Any) -> bool:
         """Whether training with this prior has an optimum; None stands for no prior."""
         if prior is None:
             return self.deterministic
         return prior.bounded or not self.deterministic
 
-    def check_prior(self, prior: Bounded | None) -> None:
-        """Raises ValueError if training with this prior has no optimum.
-
-        Args:
-            prior: A `tfbbb.priors.Prior`, or None for no prior.
-        """
+    def check_prior(self, prior: Any) -> None:
+        """Raises ValueError if training with this prior, or None, has no optimum."""
         if self.has_optimum(prior):
             return
         if prior is None:
@@ -120,13 +106,9 @@ class Posterior(Strategy):
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
-        """Creates the variational parameters of a weight of shape `shape`.
+        """Creates the variational parameters by `add_weight(name, shape, initializer)`.
 
-        Args:
-            add_weight: `add_weight(name, shape, initializer)` creates one variable.
-            shape: Shape of the weight tensor.
-            fan_in: Number of inputs that one output unit sums over.
-            mean_initializer: Keras initializer of the posterior mean.
+        `fan_in` is the number of inputs that one output unit sums over.
         """
         raise NotImplementedError
 
@@ -145,25 +127,13 @@ class Posterior(Strategy):
     def output_variance(
         self, parameters: Parameters, inputs: Tensor, shape: Sizes
     ) -> Tensor:
-        """Returns Var[x @ w] of every row x and unit, [..., rows, units].
-
-        Args:
-            parameters: The parameters.
-            inputs: Rows x, [..., rows, inputs].
-            shape: Shape of the weight, [inputs, units].
-        """
+        """Returns Var[x @ w] of rows x, [..., rows, inputs], as [..., rows, units]."""
         if not self.factorised:
             raise NotImplementedError
         return tf.matmul(tf.square(inputs), self.variance(parameters, shape))
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
-        """Returns `w - E[w]`, [..., *shape], as a function of standard normal noise.
-
-        Args:
-            parameters: The parameters.
-            noise: [..., *noise_shape(shape)].
-            shape: Shape of the weight tensor.
-        """
+        """Returns `w - E[w]`, [..., *shape], of noise [..., *noise_shape(shape)]."""
         raise NotImplementedError
 
     def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
@@ -216,10 +186,10 @@ NORMAL_ENTROPY = HALF_LOG_2PI + 0.5
 
 
 class NormalPosterior(Posterior):
-    """A multivariate normal q(w): the marginal of every weight is normal.
+    """A multivariate normal q(w), whose entropy has a closed form.
 
-    The entropy has a closed form. So does the KL divergence from every prior whose log
-    density has a closed-form mean under normal marginals.
+    So does its KL divergence from every prior whose log density has a closed-form mean
+    under normal marginals.
 
     Args:
         initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`

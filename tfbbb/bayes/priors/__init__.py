@@ -27,9 +27,6 @@ def get(identifier: Any) -> Any:
 
     A distribution of TensorFlow Probability, or a function that makes one, becomes
     `TFPDistribution(identifier)`. None stays None: the posterior `point` goes without.
-
-    Raises:
-        ValueError: If no such prior exists; the message lists the names.
     """
     if identifier is None:
         return None

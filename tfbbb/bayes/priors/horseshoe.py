@@ -34,10 +34,6 @@ class Horseshoe(ScaledPrior):
 
     >>> import tfbbb
     >>> layer = tfbbb.layers.DenseVariational(4, prior=tfbbb.priors.Horseshoe(0.1))
-
-    Args:
-        scale: Global scale `s`, a positive number, or `"fan_in"` for
-            `1 / sqrt(fan_in)`.
     """
 
     bounded = False

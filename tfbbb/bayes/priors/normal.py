@@ -32,7 +32,6 @@ class Normal(ScaledPrior):
     >>> layer = tfbbb.layers.DenseVariational(4, prior=tfbbb.priors.Normal(scale=0.5))
 
     Args:
-        scale: Standard deviation `s`, a positive number, or `"fan_in"`.
         trainable: Whether `s` is learnt with the posterior (type-II maximum
             likelihood), one for each weight tensor, from `scale` as its start.
     """

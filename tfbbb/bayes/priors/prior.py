@@ -42,14 +42,9 @@ class Prior(Strategy):
     def add_variables(
         self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
-        """Creates the prior's own variables, if it has any.
+        """Creates the prior's own variables, as `Posterior.add_variables` does.
 
-        Args:
-            add_weight: `add_weight(name, shape, initializer, trainable=True)` creates
-                one variable.
-            shape: Shape of the weight tensor.
-            fan_in: Number of inputs that one output unit sums over (1 for a bias).
-            path: Name of the layer and of the weight in it, `"dense/kernel"`.
+        `path` names the layer and the weight in it, `"dense/kernel"`.
         """
         return {}
 
@@ -60,14 +55,7 @@ class Prior(Strategy):
     def log_prob(
         self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
-        """Returns log p(weights), summed over the weights, [...], in nats.
-
-        Args:
-            parameters: The parameters.
-            weights: float32, [..., *shape].
-            shape: Shape of the weight tensor.
-            fan_in: Number of inputs that one output unit sums over (1 for a bias).
-        """
+        """Returns log p(weights) of [..., *shape], summed over the weights, in nats."""
         raise NotImplementedError
 
     def expected_log_prob(
@@ -82,13 +70,6 @@ class Prior(Strategy):
 
         Implemented if there is a closed form. For a hierarchical prior it may be the
         lower bound of mean-field inference; the class documents this.
-
-        Args:
-            parameters: The parameters.
-            mean: E[w], [..., *shape].
-            variance: Var[w], element by element, [..., *shape].
-            shape: Shape of the weight tensor.
-            fan_in: Number of inputs that one output unit sums over (1 for a bias).
         """
         raise NotImplementedError
 

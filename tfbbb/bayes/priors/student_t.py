@@ -34,7 +34,6 @@ class StudentT(ScaledPrior):
     Args:
         df: Degrees of freedom, positive: 1 is the Cauchy distribution, and towards
             infinity it becomes the normal one.
-        scale: Scale `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
     """
 
     def __init__(self, df: Df = 4.0, scale: Scale = "fan_in"):

@@ -35,7 +35,7 @@ SERVICE = {"base", "tables", "prediction", "export", "judging", "training"}
 # Folders that import no TensorFlow, with their modules that do.
 WITHOUT_TENSORFLOW = {
     # Modules that need Keras for the base of a class.
-    "tfbbb.bayes": {"kl_schedules.schedule_callback", "signal_to_noise"},
+    "tfbbb.bayes": {"kl_schedules.schedule_callback"},
     "tfbbb.cli": set(),
     "tfbbb.client": set(),
     "tfbbb.export.numpy_engine": {"writer"},

@@ -6,7 +6,7 @@ import pytest
 import tfbbb
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
-from tfbbb.model.layer_posterior import layer_posterior
+from tfbbb.model.layer_posterior import layer_posterior, signal_to_noise
 
 GENERATOR = np.random.default_rng(0)
 
@@ -76,3 +76,13 @@ def test_weights_without_a_spread_have_infinite_ratios():
     posterior = layer_posterior(layer)
     assert np.isinf(posterior.signal_to_noise[:8]).all()
     assert posterior.collapsed is None
+
+
+def test_ratios_without_variance_are_infinite_or_0():
+    layer = DenseVariational(3)
+    layer.build((None, 1))
+    layer.bias.variables["mean"].assign([0.0, -2.0, 3.0])
+    layer.bias.variables["log_scale"].assign([-np.inf, -np.inf, np.log(2.0)])
+    np.testing.assert_allclose(
+        signal_to_noise(layer.bias), [0.0, np.inf, 1.5], rtol=1e-6
+    )

@@ -21,20 +21,24 @@ class BatchLayout:
     """
 
     members: int = 1
-    samples: int = 1
+    samples: int | Tensor = 1
     dealt: bool = False
 
     @property
-    def groups(self) -> int:
-        """Number of draws that the batch serves."""
+    def groups(self) -> int | Tensor:
+        """Number of draws that the batch serves, in a prediction a tensor."""
         return self.members * self.samples
+
+    @property
+    def _is_whole(self) -> bool:
+        return isinstance(self.groups, int) and self.groups == 1
 
     def split(self, tensor: Tensor) -> Tensor:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
 
         A dealt batch is filled up with zeros.
         """
-        if self.groups == 1:
+        if self._is_whole:
             return tensor
         if isinstance(tensor, tf.SparseTensor):
             tensor = tf.sparse.to_dense(tensor)
@@ -48,7 +52,7 @@ class BatchLayout:
 
     def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         """Returns [groups, n / groups, ...] as a batch [n, ...] of `rows` rows."""
-        if self.groups == 1:
+        if self._is_whole:
             return tensor
         merged = merge_leading(tensor)
         if not self.dealt:

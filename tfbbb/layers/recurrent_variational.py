@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 from keras import ops, tree
 
-from tfbbb.base.batch_layout import merge_leading, split_leading
+from tfbbb.base.batch_layout import BatchLayout, merge_leading
 from tfbbb.base.call_context import RecurrentStep, call_with, current_call
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.private_apis import build_weights, replace_cell
@@ -147,7 +147,7 @@ class RecurrentVariationalLayer(VariationalLayer):
         layer_draws = current_call().layer_draws
         if layer_draws is not None and self._joins_kernels:
             values = self.arranged(layer_draws.drawn_weights(self, sequences))["joined"]
-            fold = _SampleFold(tf.shape(values)[0])
+            fold = BatchLayout(samples=tf.shape(values)[0])
             sequences, step = self._step_of_inputs(sequences, values)
             if mask is None and (sequences.shape[1] or math.inf) <= _FEW_STEPS:
                 return self._unrolled(sequences, initial_state, step, fold)
@@ -188,7 +188,7 @@ class RecurrentVariationalLayer(VariationalLayer):
         sequences: Tensor,
         initial_state: Structure,
         step: RecurrentStep,
-        fold: _SampleFold,
+        fold: BatchLayout,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the last output, the outputs and the last states, without a loop."""
         inputs = tf.unstack(fold.split(sequences), axis=2)
@@ -231,7 +231,7 @@ class RecurrentVariationalLayer(VariationalLayer):
             return kernels
         draws = layer_draws.drawn_weights(self, sequences)
         count = tf.shape(next(iter(draws.values())))[0]
-        return grouped_kernels(self, draws, _SampleFold(count))
+        return grouped_kernels(self, draws, BatchLayout(samples=count))
 
     def _biases(
         self, kernels: dict[str, DrawnKernel], rows: int | Tensor
@@ -322,20 +322,7 @@ class _Cell:
     __call__ = call
 
 
-class _SampleFold:
-    """The order of a batch that has samples folded in: samples, then rows."""
-
-    def __init__(self, count: int | Tensor):
-        self._count = count
-
-    def split(self, tensor: Tensor) -> Tensor:
-        return split_leading(tensor, self._count)
-
-    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
-        return merge_leading(tensor)
-
-
-def _folded(step: RecurrentStep, fold: _SampleFold) -> RecurrentStep:
+def _folded(step: RecurrentStep, fold: BatchLayout) -> RecurrentStep:
     """Returns a step of a whole batch from one that takes it by sample."""
 
     def folded(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:

@@ -12,7 +12,6 @@ from tfbbb.base.private_apis import sublayers
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
 from tfbbb.bayes.divergences.closed_forms import entropy_of
 from tfbbb.bayes.posteriors.posterior import NORMAL_ENTROPY, NormalPosterior
-from tfbbb.bayes.signal_to_noise import signal_to_noise
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 
@@ -59,6 +58,34 @@ def layer_posterior(layer: VariationalLayer, num_samples: int = 16) -> LayerPost
         signal_to_noise=np.concatenate([np.ravel(signal_to_noise(w)) for w in weights]),
         divergences=np.concatenate(exact) if len(exact) == len(weights) else None,
     )
+
+
+def signal_to_noise(weight: VariationalWeight) -> np.ndarray:
+    """Returns `|mean| / stddev` of each weight under q (Blundell et al. 2015).
+
+    The ratio of a weight without variance is infinite, or 0 if the weight is exactly 0.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(2, kernel_initializer="ones")
+    >>> layer.build((None, 1))
+    >>> layer.kernel.stddev.numpy()
+    array([[0.02, 0.02]], dtype=float32)
+    >>> tfbbb.compression.signal_to_noise(layer.kernel)
+    array([[50., 50.]])
+
+    Args:
+        weight: A weight tensor of a variational layer.
+
+    Returns:
+        float64, of the weight's shape (with members [members, *shape]).
+    """
+    mean = np.abs(np.asarray(weight.mean, np.float64))
+    stddev = np.asarray(weight.stddev, np.float64)
+    ratio = np.zeros_like(mean)
+    with np.errstate(divide="ignore"):
+        return np.divide(mean, stddev, out=ratio, where=mean != 0)
 
 
 def _divergence(weight: VariationalWeight, num_samples: int) -> float:

@@ -78,7 +78,7 @@ def _mean_field_from_normal(weight: VariationalWeight) -> Tensor:
     squares, log_scales = _sums(
         weight.mean, weight.parameters["log_scale"], weight.variance, weight.shape
     )
-    expected_log_prob = prior.log_prob_of_squares(
+    expected_log_prob = prior.log_prob_of_sum(
         prior.parameters(weight), squares, weight.shape, weight.fan_in
     )
     return -log_scales - weight.size * NORMAL_ENTROPY - expected_log_prob

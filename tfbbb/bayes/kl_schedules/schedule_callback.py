@@ -78,24 +78,15 @@ class ScheduleCallback(keras.callbacks.Callback):
             self._assigned = temperature
 
     def _reported(self, temperature: float) -> Mapping[str, float]:
-        """Returns the temperatures of an epoch by name.
-
-        A layer with a `kl_weight` of its own has `temperature_NAME`. If all layers were
-        given the same one, `temperature` is theirs.
-        """
-        layers = self.model.variational_layers
-        own = {
-            f"temperature_{layer.name}": self._num_rows * float(layer.kl_weight.numpy())
-            for layer in layers
-            if not layer.kl_weight_is_automatic
-        }
-        if len(own) < len(layers) or not layers:
-            found = {"temperature": temperature} if layers else {}
-            return found | own if self._num_rows else found
-        if not self._num_rows:
-            return {}
-        alike = len(set(own.values())) == 1
-        return {"temperature": next(iter(own.values()))} if alike else own
+        """Returns the temperatures of an epoch, by name for layers of their own."""
+        found = {}
+        for layer in self.model.variational_layers:
+            if layer.kl_weight_is_automatic:
+                found["temperature"] = temperature
+            elif self._num_rows:
+                own = self._num_rows * float(layer.kl_weight.numpy())
+                found[f"temperature_{layer.name}"] = own
+        return found
 
     @property
     def _num_batches(self) -> int | None:
@@ -104,21 +95,20 @@ class ScheduleCallback(keras.callbacks.Callback):
     def _check_batches(self) -> None:
         if not self.schedule.varies_within_epoch:
             return
-        if self.model.steps_per_execution != 1:
-            raise ValueError(
-                "This KL schedule changes from batch to batch, but Keras calls no "
-                "callback between the batches of one execution. Compile with "
-                "`steps_per_execution=1`, or use a schedule that changes by epoch, "
-                "e.g. `LinearWarmup(epochs, each_batch=False)`. "
-                f"Received: kl_schedule={self.schedule!r}, "
-                f"steps_per_execution={self.model.steps_per_execution}"
+        together = self.model.steps_per_execution
+        if together != 1:
+            remedy = "Compile with `steps_per_execution=1`"
+        elif self._num_batches is None:
+            remedy = (
+                "Pass `steps_per_epoch` to `fit`, set the length of the dataset with "
+                "`tf.data.experimental.assert_cardinality`"
             )
-        if self._num_batches is None:
-            raise ValueError(
-                "This KL schedule changes from batch to batch and needs the number of "
-                "batches per epoch. Pass `steps_per_epoch` to `fit`, set the length of "
-                "the dataset with `tf.data.experimental.assert_cardinality`, or use a "
-                "schedule that changes by epoch, e.g. "
-                "`LinearWarmup(epochs, each_batch=False)`. "
-                f"Received: kl_schedule={self.schedule!r}, an unknown number of batches"
-            )
+        else:
+            return
+        raise ValueError(
+            "This KL schedule changes from batch to batch, and needs a call of Keras "
+            f"before each, and their number. {remedy}, or use a schedule that changes "
+            "by epoch, e.g. `LinearWarmup(epochs, each_batch=False)`. "
+            f"Received: kl_schedule={self.schedule!r}, {self._num_batches} batches, "
+            f"steps_per_execution={together}"
+        )

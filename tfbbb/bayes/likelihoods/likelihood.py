@@ -263,7 +263,7 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
     def width_of(self, targets: tf.Tensor, outputs: tf.Tensor) -> int | None:
-        """Returns the size of the last axis of a minibatch's targets, None without one."""
+        """Returns the size of the last axis of targets, None if they have none."""
         # When the dataset changes, Keras may retrace with targets of unknown rank.
         if targets.shape.rank is None:
             return None
@@ -305,7 +305,7 @@ class Likelihood(_Layer):
         return tf.concat([moved, outputs[..., width:]], axis=-1)
 
     def log_units(self, further: Tensor) -> tf.Tensor:
-        """Returns differences of locations as those of `log y`, 0 without logarithms."""
+        """Returns differences of locations as those of `log y`, by default 0."""
         return tf.zeros_like(further)
 
     def locations(self, targets: ArrayLike) -> np.ndarray | None:

@@ -9,13 +9,13 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, Prior, register
+from tfbbb.bayes.priors.prior import Parameters, PriorOfSquares, register
 
 
 @register(
     "gamma_normal", "Normals with one unknown precision, gamma-distributed, per tensor."
 )
-class GammaNormal(Prior):
+class GammaNormal(PriorOfSquares):
     """Normals with one unknown precision, shared by all the weights of a tensor.
 
     `p(w) = int prod_i N(w_i; 0, 1 / lam) Gamma(lam; shape, rate) d lam`
@@ -45,22 +45,9 @@ class GammaNormal(Prior):
         self.shape = positive_number("shape", shape)
         self.rate = positive_number("rate", rate)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
+    def log_prob_of_squares(
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
-        return self._log_prob_of_squares(tf.square(weights), shape)
-
-    def expected_log_prob(
-        self,
-        parameters: Parameters,
-        mean: Tensor,
-        variance: Tensor,
-        shape: Sizes,
-        fan_in: int,
-    ) -> Tensor:
-        return self._log_prob_of_squares(tf.square(mean) + variance, shape)
-
-    def _log_prob_of_squares(self, squares: Tensor, shape: Sizes) -> Tensor:
         half_size = 0.5 * math.prod(shape)
         constant = (
             math.lgamma(self.shape + half_size)

@@ -10,11 +10,16 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, ScaledPrior, register
+from tfbbb.bayes.priors.prior import (
+    Parameters,
+    PriorOfSquares,
+    ScaledPrior,
+    register,
+)
 
 
 @register("horseshoe", "Normals with half-Cauchy scales, for sparse weights.")
-class Horseshoe(ScaledPrior):
+class Horseshoe(PriorOfSquares, ScaledPrior):
     """Normals whose own scales are half-Cauchy (Carvalho et al. 2010).
 
     `p(w) = prod_i int N(w_i; 0, s^2 lam_i^2) HalfCauchy(lam_i; 1) d lam_i`
@@ -38,23 +43,8 @@ class Horseshoe(ScaledPrior):
 
     bounded = False
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
-    ) -> Tensor:
-        return self._log_prob_of_squares(tf.square(weights), shape, fan_in)
-
-    def expected_log_prob(
-        self,
-        parameters: Parameters,
-        mean: Tensor,
-        variance: Tensor,
-        shape: Sizes,
-        fan_in: int,
-    ) -> Tensor:
-        return self._log_prob_of_squares(tf.square(mean) + variance, shape, fan_in)
-
-    def _log_prob_of_squares(
-        self, squares: Tensor, shape: Sizes, fan_in: int
+    def log_prob_of_squares(
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale = self.scale_for(fan_in)
         densities = _log_scaled_exponential_integral(squares / (2.0 * scale**2))

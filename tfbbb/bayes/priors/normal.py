@@ -11,7 +11,14 @@ from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI, Sizes, sum_over_weights
-from tfbbb.bayes.priors.prior import AddWeight, Parameters, Scale, ScaledPrior, register
+from tfbbb.bayes.priors.prior import (
+    AddWeight,
+    Parameters,
+    PriorOfSquares,
+    Scale,
+    ScaledPrior,
+    register,
+)
 
 Trainable = Annotated[
     Flag, Field(description="Whether the scale is learned with the posterior.")
@@ -19,7 +26,7 @@ Trainable = Annotated[
 
 
 @register("normal", "Independent normals around zero: the default.")
-class Normal(ScaledPrior):
+class Normal(PriorOfSquares, ScaledPrior):
     """Independent normals with mean zero and one scale: `p(w) = prod_i N(w_i; 0, s^2)`.
 
     With `scale="fan_in"`, `s = 1 / sqrt(fan_in)`: a unit's pre-activation then has, a
@@ -58,26 +65,13 @@ class Normal(ScaledPrior):
             return parameters["log_scale"]
         return math.log(self.scale_for(fan_in))
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
-    ) -> Tensor:
-        squares = sum_over_weights(tf.square(weights), shape)
-        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
-
-    def expected_log_prob(
-        self,
-        parameters: Parameters,
-        mean: Tensor,
-        variance: Tensor,
-        shape: Sizes,
-        fan_in: int,
-    ) -> Tensor:
-        squares = sum_over_weights(variance, shape) + sum_over_weights(
-            tf.square(mean), shape
-        )
-        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
-
     def log_prob_of_squares(
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
+    ) -> Tensor:
+        total = sum_over_weights(squares, shape)
+        return self.log_prob_of_sum(parameters, total, shape, fan_in)
+
+    def log_prob_of_sum(
         self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         """Returns log p of weights whose squares add up to `squares`, [...]."""

@@ -26,11 +26,7 @@ class Prior(Strategy):
 
     Like a posterior, a prior holds no variables: the layer holds the variables that
     `add_variables` creates, and passes their values to every method as `parameters`.
-    Parameters and weights may have leading axes (members of an ensemble, samples),
-    which broadcast.
-
-    A class with the decorator `tfbbb.priors.register` has a string name. Jobs may give
-    the arguments of its constructor that are annotated with a `pydantic.Field`.
+    A class with the decorator `tfbbb.priors.register` has a string name.
 
     Attributes:
         bounded: Whether the density has an upper bound. If not, a point estimate has no
@@ -71,6 +67,35 @@ class Prior(Strategy):
         Implemented if there is a closed form. For a hierarchical prior it may be the
         lower bound of mean-field inference; the class documents this.
         """
+        raise NotImplementedError
+
+
+class PriorOfSquares(Prior):
+    """A prior whose density depends on the squares of the weights alone.
+
+    Under a normal posterior, their means take their place: exactly for a normal prior,
+    else as the bound that the class describes.
+    """
+
+    def log_prob(
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
+    ) -> Tensor:
+        return self.log_prob_of_squares(parameters, weights**2, shape, fan_in)
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Tensor,
+        variance: Tensor,
+        shape: Sizes,
+        fan_in: int,
+    ) -> Tensor:
+        return self.log_prob_of_squares(parameters, mean**2 + variance, shape, fan_in)
+
+    def log_prob_of_squares(
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
+    ) -> Tensor:
+        """Returns log p of weights with these squares, [..., *shape]."""
         raise NotImplementedError
 
 

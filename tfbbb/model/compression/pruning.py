@@ -11,11 +11,10 @@ import numpy as np
 
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.private_apis import sublayers
-from tfbbb.bayes.signal_to_noise import signal_to_noise
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.layer_posterior import has_independent_normals
+from tfbbb.model.layer_posterior import has_independent_normals, signal_to_noise
 
 # The importance of each weight of a tensor, of its shape, at least 0.
 Ranking = Callable[[VariationalWeight], np.ndarray]

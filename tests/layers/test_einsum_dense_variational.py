@@ -146,7 +146,7 @@ def test_the_initial_mean_is_scaled_as_in_keras():
     ("equation", "shape", "message"),
     [
         ("ab,bc", (None, 4), "Invalid einsum equation"),
-        ("ab,bc->ca", (None, 4), "must be the rows"),
+        ("ab,abc->ac", (None, 4), "must be the rows"),
         ("ab,bc->ac", (None, None), "must have a known and positive size"),
         ("abc,bc->ab", (None, 3, 4), "do not match at shared dimension 'b'"),
     ],

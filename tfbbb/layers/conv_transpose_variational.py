@@ -10,7 +10,12 @@ from tfbbb.layers.convolution import Convolution
 
 
 class ConvTransposeVariational(Convolution):
-    """Base of the transposed convolutions."""
+    """Base of the transposed convolutions.
+
+    Args:
+        output_padding: Number of positions added to the output, less than `strides`;
+            one integer, or one for each dimension.
+    """
 
     def fan_in(self, kernel_shape: tuple[int, ...]) -> int:
         # An output uses only every `strides`-th position of the kernel.

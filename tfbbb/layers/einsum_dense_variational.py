@@ -90,6 +90,17 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
             kernel,
         )
 
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        # Keras exchanges the axes of an ellipsis on the left.
+        shape = super().compute_output_shape(input_shape)
+        inputs, _, outputs = _letters(self.equation, len(input_shape))
+        sizes = dict(zip(inputs, input_shape, strict=True))
+        return tuple(
+            sizes.get(axis) or size for axis, size in zip(outputs, shape, strict=True)
+        )
+
     def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...]:
         return self._sign_shape(self._input)
 

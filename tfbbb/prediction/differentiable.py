@@ -15,7 +15,7 @@ from tfbbb.prediction.answers import summary_outputs
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.inputs import flat_inputs
 from tfbbb.prediction.live_answers import live_answers
-from tfbbb.prediction.plan import check_method, plan_for
+from tfbbb.prediction.plan import check_method, own_method, plan_for
 from tfbbb.prediction.posterior_predictive import match_likelihoods
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
@@ -28,7 +28,7 @@ def predictive_tensors(
     *,
     likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     num_samples: int = 100,
-    method: str = "local",
+    method: str = "auto",
     seed: int = 0,
 ) -> Any:
     """Computes the moments of the posterior predictive as tensors of TensorFlow.
@@ -57,7 +57,8 @@ def predictive_tensors(
         x: Tensors of the rows, in the structure of the model's inputs, or by name.
         likelihood: p(y | f), unless it is the model's: see `tfbbb.predictive`.
         num_samples: Number S of draws. All pass through the network at once.
-        method: `"local"`, `"weight"` or `"linearised"`, as for `tfbbb.predictive`.
+        method: `"local"`, `"weight"` or `"linearised"`, as for `tfbbb.predictive`;
+            `"auto"` is `"linearised"` for a Laplace approximation, else `"local"`.
         seed: Seed of the draws.
 
     Returns:
@@ -79,6 +80,8 @@ def predictive_tensors(
         flat = [_converted(value, reference.dtype) for value, reference in given]
         inputs = tree.pack_sequence_as(graph.input, flat)
     structure = Structure.of(model)
+    if method == "auto":
+        method = "linearised" if own_method(model) == "linearised" else "local"
     form, found = match_likelihoods(model, likelihood, inputs)
     recalibration = IDENTITY
     if form is getattr(model, "likelihood", None):

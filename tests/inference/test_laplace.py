@@ -4,10 +4,11 @@ import keras
 import numpy as np
 import pytest
 from scipy import special, stats
+from sklearn.datasets import load_diabetes
 
 import tfbbb
 from tfbbb import layers, likelihoods, posteriors, priors
-from tfbbb.inference import Laplace
+from tfbbb.inference import MAP, Laplace
 
 N = 60
 GENERATOR = np.random.default_rng(0)
@@ -244,6 +245,28 @@ def test_models_are_saved(network, structure, tmp_path):
     np.testing.assert_allclose(again, expected, rtol=1e-5)
     assert loaded.log_evidence == new.log_evidence
     assert loaded.diagnostics == new.diagnostics
+
+
+def test_draws_of_the_network_itself_are_wider_than_a_table_needs():
+    x, y = load_diabetes(return_X_y=True)
+    x, y = (x / x.std(axis=0)).astype("float32"), y[:, np.newaxis]
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((10,))
+    hidden = layers.DenseVariational(20, "relu", prior="normal")(inputs)
+    outputs = layers.DenseVariational(1, prior="normal")(hidden)
+    network = tfbbb.BayesianModel(inputs, outputs)
+    climb = MAP(epochs=200, learning_rate=0.02, batch_size=350)
+    mode = climb.fit(network, x[:350], y[:350], verbose=0)
+    found = Laplace("full").fit(mode, x[:350], y[:350], verbose=0)
+    usual, drawn = (
+        found.predictive(x[350:], method=method) for method in ("auto", "weight")
+    )
+    shares = []
+    for prediction in (usual, drawn):
+        low, high = (np.asarray(end) for end in prediction.interval(0.9))
+        shares.append(np.mean((low < y[350:]) & (y[350:] < high)))
+    assert 0.85 < shares[0] < 0.95 < shares[1]
+    assert np.mean(usual.log_prob(y[350:])) > np.mean(drawn.log_prob(y[350:])) + 0.05
 
 
 def test_an_exported_model_answers_linearised_and_sampled(network, tmp_path):

@@ -20,7 +20,6 @@ QUERY = GENERATOR.normal(size=(3, 4, 2)).astype("float32")
 VALUE = GENERATOR.normal(size=(3, 5, 3)).astype("float32")
 KEY = GENERATOR.normal(size=(3, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], bool)
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
 @pytest.fixture(autouse=True)
@@ -67,20 +66,24 @@ def mean(weight):
 
 
 @pytest.mark.parametrize(
-    ("options", "call"),
+    ("estimator", "options", "call"),
     [
-        ({}, {}),
-        ({"use_gate": True, "sliding_window": 2}, {"use_causal_mask": True}),
-        ({"value_dim": 2, "use_bias": False}, {"key": KEY}),
+        ("weight", {}, {}),
+        ("flipout", {"use_gate": True, "sliding_window": 2}, {"use_causal_mask": True}),
+        ("weight", {"value_dim": 2, "use_bias": False}, {"key": KEY}),
         (
+            "flipout",
             {"output_shape": (2, 3)},
             {"attention_mask": GENERATOR.random((3, 4, 5)) < 0.7},
         ),
-        ({"dropout": 0.5}, {"return_attention_scores": True, "use_causal_mask": True}),
+        (
+            "weight",
+            {"dropout": 0.5},
+            {"return_attention_scores": True, "use_causal_mask": True},
+        ),
     ],
     ids=str,
 )
-@every_estimator
 def test_without_variance_it_is_the_layer_of_keras(estimator, options, call):
     layer = certain(estimator=estimator, **options)
     outputs = layer(QUERY, VALUE, **call)
@@ -212,21 +215,20 @@ def attention_by_a_mask_of_its_own(inputs):
 
 
 @pytest.mark.parametrize(
-    ("body", "x"),
+    ("body", "x", "method"),
     [
-        (self_attention, QUERY),
-        (cross_attention_by_names, QUERY),
-        (attention_to_what_is_not_masked, QUERY * MASK[..., None]),
-        (attention_by_a_mask_of_its_own, QUERY),
+        (self_attention, QUERY, "local"),
+        (cross_attention_by_names, QUERY, "weight"),
+        (attention_to_what_is_not_masked, QUERY * MASK[..., None], "local"),
+        (attention_by_a_mask_of_its_own, QUERY, "weight"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )
-def test_engines_draw_what_ordinary_calls_draw(body, x):
+def test_engines_draw_what_ordinary_calls_draw(body, x, method):
     inputs = keras.Input((4, 2))
     model = keras.Model(inputs, body(inputs))
     loop = brute_force_draws(model, x, 800)
-    for method in ("local", "weight"):
-        assert_same_moments(engine_draws(model, x, method, 1500), loop)
+    assert_same_moments(engine_draws(model, x, method, 1500), loop)
 
 
 def test_impossible_options_are_refused_at_construction():

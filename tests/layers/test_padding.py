@@ -58,9 +58,10 @@ def trained(kind, tokens, classes, *, ends):
     return model, history.history
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("ends", [True, False], ids=["of rows", "of steps"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("kind", "ends"), [(kind, index % 2 == 0) for index, kind in enumerate(KINDS)]
+)
 def test_longer_padding_changes_nothing(kind, ends):
     classes = LENGTHS % 3 if ends else CLASSES
     wider = classes if ends else np.pad(classes, PADDING)

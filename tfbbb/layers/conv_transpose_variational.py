@@ -52,11 +52,10 @@ class Conv1DTransposeVariational(
     TensorShape([2, 11, 4])
 
     Input shape:
-        [batch, steps, channels], or [batch, channels, steps] with
-        `data_format="channels_first"`.
+        [batch, steps, channels].
 
     Output shape:
-        [batch, new_steps, filters], or [batch, filters, new_steps].
+        [batch, new_steps, filters].
     """
 
 
@@ -82,12 +81,10 @@ class Conv2DTransposeVariational(
     TensorShape([2, 11, 11, 4])
 
     Input shape:
-        [batch, height, width, channels], or [batch, channels, height, width] with
-        `data_format="channels_first"`.
+        [batch, height, width, channels].
 
     Output shape:
-        [batch, new_height, new_width, filters], or
-        [batch, filters, new_height, new_width].
+        [batch, new_height, new_width, filters].
     """
 
 
@@ -109,10 +106,8 @@ class Conv3DTransposeVariational(
     TensorShape([2, 5, 5, 5, 4])
 
     Input shape:
-        [batch, depth, height, width, channels], or [batch, channels, depth, height,
-        width] with `data_format="channels_first"`.
+        [batch, depth, height, width, channels].
 
     Output shape:
-        [batch, new_depth, new_height, new_width, filters], or
-        [batch, filters, new_depth, new_height, new_width].
+        [batch, new_depth, new_height, new_width, filters].
     """

@@ -105,11 +105,10 @@ class Conv1DVariational(ConvVariational, keras.layers.Conv1D):
     TensorShape([2, 10, 4])
 
     Input shape:
-        [batch, steps, channels], or [batch, channels, steps] with
-        `data_format="channels_first"`.
+        [batch, steps, channels].
 
     Output shape:
-        [batch, new_steps, filters], or [batch, filters, new_steps].
+        [batch, new_steps, filters].
     """
 
 
@@ -140,12 +139,10 @@ class Conv2DVariational(ConvVariational, keras.layers.Conv2D):
     TensorShape([2, 1])
 
     Input shape:
-        [batch, height, width, channels], or [batch, channels, height, width] with
-        `data_format="channels_first"`.
+        [batch, height, width, channels].
 
     Output shape:
-        [batch, new_height, new_width, filters], or [batch, filters, new_height,
-        new_width].
+        [batch, new_height, new_width, filters].
     """
 
 
@@ -165,10 +162,8 @@ class Conv3DVariational(ConvVariational, keras.layers.Conv3D):
     TensorShape([2, 3, 4, 4, 4])
 
     Input shape:
-        [batch, depth, height, width, channels], or [batch, channels, depth, height,
-        width] with `data_format="channels_first"`.
+        [batch, depth, height, width, channels].
 
     Output shape:
-        [batch, new_depth, new_height, new_width, filters], or [batch, filters,
-        new_depth, new_height, new_width].
+        [batch, new_depth, new_height, new_width, filters].
     """

@@ -29,12 +29,10 @@ class DepthwiseConv2DVariational(Convolution, keras.layers.DepthwiseConv2D):
     TensorShape([2, 6, 6, 6])
 
     Input shape:
-        [batch, height, width, channels], or [batch, channels, height, width] with
-        `data_format="channels_first"`.
+        [batch, height, width, channels].
 
     Output shape:
-        [batch, new_height, new_width, channels * depth_multiplier], or [batch, channels
-        * depth_multiplier, new_height, new_width].
+        [batch, new_height, new_width, channels * depth_multiplier].
     """
 
     def fan_in(self, kernel_shape: tuple[int, ...]) -> int:

@@ -39,7 +39,7 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
         equation: As for `keras.layers.EinsumDense`: `"ab,bc->ac"`, `"...ab,bc->...ac"`
             or `"ab...,bc->ac..."` with any letters; the first axis is the rows.
         output_shape: Sizes of the output's axes, without the rows and the axes of an
-            ellipsis; None for an axis of the input that the kernel lacks.
+            ellipsis; None for sizes that follow from the input.
 
     Input shape:
         [batch, ...], as the equation says.
@@ -55,7 +55,7 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         # Keras' layer raises an error where equation and shapes do not fit.
-        self.compute_output_shape(input_shape)
+        output_shape = self.compute_output_shape(input_shape)
         self._input, self._kernel_axes, self._output = _letters(
             self.equation, len(input_shape)
         )
@@ -65,7 +65,13 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
                 "The first axis of input and output must be the rows, which the kernel "
                 f"must not have. Received: equation={self.equation!r}"
             )
+        # Keras takes no size of an output from the input.
+        given = self.partial_output_shape
+        is_left = self.equation.strip().startswith("...")
+        first = len(output_shape) - len(given) if is_left else 1
+        self.partial_output_shape = output_shape[first : first + len(given)]
         super().build(input_shape)
+        self.partial_output_shape = given
         self._kernel_sizes = dict(
             zip(self._kernel_axes, self.kernel.shape, strict=True)
         )

@@ -33,12 +33,10 @@ class SeparableConv2DVariational(
     2
 
     Input shape:
-        [batch, height, width, channels], or [batch, channels, height, width] with
-        `data_format="channels_first"`.
+        [batch, height, width, channels].
 
     Output shape:
-        [batch, new_height, new_width, filters], or [batch, filters, new_height,
-        new_width].
+        [batch, new_height, new_width, filters].
     """
 
     def __init__(self, *arguments: Any, seed: int | None = None, **options: Any):

@@ -146,6 +146,7 @@ def test_temperature_is_that_of_the_weights_the_layers_were_given():
         history = model.fit(X, Y, verbose=0).history
         return {k: v[0] for k, v in history.items() if k not in ("loss", "nll", "kl")}
 
+    assert fitted(0.5 / 60, 0.5 / 60) == pytest.approx({"temperature": 0.5})
     assert fitted(None, 0.5 / 60, Tempered(0.25)) == pytest.approx(
         {"temperature": 0.25, "temperature_last": 0.5}
     )

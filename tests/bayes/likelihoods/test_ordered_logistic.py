@@ -8,9 +8,9 @@ from tfbbb.bayes.likelihoods import OrderedLogistic
 GENERATOR = np.random.default_rng(0)
 
 
-def built(num_classes=5, heteroscedastic=False, labels=None, members=1):
-    likelihood = OrderedLogistic(num_classes, heteroscedastic, members=members)
-    likelihood.build((None, 1 + heteroscedastic))
+def built(num_classes=5, labels=None, members=1):
+    likelihood = OrderedLogistic(num_classes, members=members)
+    likelihood.build((None, 1))
     if labels is not None:
         likelihood.adapt(labels)
     return likelihood
@@ -27,11 +27,9 @@ def outputs_for(likelihood, *leading):
     return GENERATOR.normal(size=(*leading, likelihood.num_outputs()))
 
 
-@pytest.mark.parametrize(
-    ("num_classes", "heteroscedastic"), [(2, True), (3, False), (7, True)]
-)
-def test_classes_are_where_a_logistic_variable_falls(num_classes, heteroscedastic):
-    likelihood = moved(built(num_classes, heteroscedastic))
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_classes_are_where_a_logistic_variable_falls(num_classes):
+    likelihood = moved(built(num_classes))
     outputs = outputs_for(likelihood, 6, 4)
     parameters = likelihood.parameters(outputs)
     cutpoints = parameters["cutpoints"].numpy()
@@ -129,14 +127,10 @@ def test_number_of_classes_must_be_given():
         OrderedLogistic().build((None, 1))
 
 
-@pytest.mark.parametrize(("heteroscedastic", "size"), [(False, None), (True, 3)])
-def test_network_must_give_a_location_and_maybe_a_scale(heteroscedastic, size):
-    likelihood = OrderedLogistic(5, heteroscedastic)
-    needed = "two outputs" if heteroscedastic else "one output"
-    with pytest.raises(
-        ValueError, match=rf"needs {needed}.*output_shape=\(None, {size}"
-    ):
-        likelihood.build((None, size))
+def test_network_must_give_a_location():
+    likelihood = OrderedLogistic(5)
+    with pytest.raises(ValueError, match=r"needs one output.*output_shape=\(None, 3"):
+        likelihood.build((None, 3))
     with pytest.raises(ValueError, match=r"made for 5 classes.*num_targets=3"):
         likelihood.num_outputs(3)
 

@@ -17,7 +17,6 @@ CLASSES = {
     "categorical": lambda: (4, "categorical"),
     "bernoulli": lambda: (1, "bernoulli"),
     "ordered": lambda: (1, OrderedLogistic(4)),
-    "ordered_with_scale": lambda: (2, OrderedLogistic(4, heteroscedastic=True)),
 }
 
 
@@ -45,10 +44,7 @@ def test_without_epistemic_variance_t_maximises_the_likelihood():
 # Classes of each kind in short, half of them of members.
 @pytest.mark.parametrize(
     ("name", "members"),
-    [
-        *(("categorical", None), ("bernoulli", 2)),
-        *(("ordered", None), ("ordered_with_scale", 2)),
-    ],
+    [("categorical", None), ("bernoulli", 2), ("ordered", None)],
 )
 def test_the_temperature_of_the_labels_is_recovered(name, members):
     units, likelihood = CLASSES[name]()

@@ -78,15 +78,17 @@ class ScheduleCallback(keras.callbacks.Callback):
             self._assigned = temperature
 
     def _reported(self, temperature: float) -> Mapping[str, float]:
-        """Returns the temperatures of an epoch, by name for layers of their own."""
-        found = {}
+        """Returns the temperatures of an epoch, by name where layers have their own."""
+        followed, own = {}, {}
         for layer in self.model.variational_layers:
             if layer.kl_weight_is_automatic:
-                found["temperature"] = temperature
+                followed["temperature"] = temperature
             elif self._num_rows:
-                own = self._num_rows * float(layer.kl_weight.numpy())
-                found[f"temperature_{layer.name}"] = own
-        return found
+                weight = float(layer.kl_weight.numpy())
+                own[f"temperature_{layer.name}"] = self._num_rows * weight
+        if not followed and len(set(own.values())) == 1:
+            return {"temperature": next(iter(own.values()))}
+        return followed | own
 
     @property
     def _num_batches(self) -> int | None:

@@ -17,10 +17,7 @@ class Classification(Likelihood):
     """One of C classes, whose log probabilities follow from `outputs`.
 
     Targets are class indices, [rows, places...] with or without a last axis of 1, or
-    one-hot rows, [rows, places..., C]. Mean and variance of the one-hot targets are p
-    and p (1 - p), with the class probabilities p.
-
-    Subclasses set `num_classes` and compute `log_probabilities`.
+    one-hot rows, [rows, places..., C], whose mean and variance are p and p (1 - p).
 
     Args:
         ignore_class: Index of a void class, as in `keras.losses`: targets of this

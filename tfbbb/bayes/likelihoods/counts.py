@@ -35,12 +35,7 @@ class Counts(LogLink):
 
     where f is an output of the network and `average` is the mean of the training
     targets, set by the first `fit` and 1 until then. The training targets bound the log
-    mean: see `tfbbb.likelihoods.log_link.LogLink`.
-
-    Distribution function, quantiles and samples are computed in float64.
-
-    Subclasses define in `_concentration` the variance in excess of the Poisson
-    distribution's.
+    mean: see `LogLink`. Distribution function, quantiles and samples are in float64.
 
     Args:
         standardize: Whether the network gives the log of the mean relative to
@@ -149,9 +144,8 @@ class Poisson(Counts):
         p(y | f) = rate^y exp(-rate) / y!,  log rate = log(average) + f
 
     with mean and variance `rate`. The network gives one output f per target; `average`
-    is the mean of the training targets, set by the first `fit` of a
-    `tfbbb.BayesianModel`, and 1 until then. If the variance exceeds the mean, use
-    `NegativeBinomial`.
+    is the mean of the training targets, which the first `fit` sets. If the variance
+    exceeds the mean, use `NegativeBinomial`.
 
     Example:
 
@@ -192,17 +186,11 @@ class NegativeBinomial(Counts):
         log m = log(average) + f
 
     with the variance `m + m^2 / r` (NB2 of Cameron and Trivedi 1986): a Poisson rate
-    that is gamma distributed. The limit for r to infinity is `Poisson`. `average` is
-    the mean of the training targets, set by the first `fit` of a
-    `tfbbb.BayesianModel`, and 1 until then. The concentration is one of
-
-    - learned and the same for all rows (the default), one per target; the network gives
-      k outputs. Initially it gives the variance of the training targets, or twice
-      their mean if that is more;
-    - a given number: `NegativeBinomial(concentration=2.0)`;
-    - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
-      first k for the means, then k for the dispersion `1 / r`, which is a softplus of
-      them. Outputs of 0 give the initial value of a learned dispersion.
+    that is gamma distributed. The limit for r to infinity is `Poisson`. `average` is as
+    for `Poisson`. The concentration is learned, one per target, and initially gives the
+    variance of the training targets, or twice their mean if that is more; or it is a
+    number; or with `heteroscedastic=True` the network gives 2k outputs, k for the means
+    and k whose softplus is the dispersion `1 / r`.
 
     The training targets bound a learned or predicted dispersion so that the length of
     the tail, m / r, is less than four times the greatest of them. Up to half of that,

@@ -25,9 +25,9 @@ class Gamma(LogLink, MeanConcentration):
     targets, so that nothing depends on the unit of the targets. Initially m is their
     mean and `1 / sqrt(a)` their variation.
 
-    The training targets bound `log m` as in `tfbbb.likelihoods.log_link.LogLink`, and a
-    learned or predicted a so that the length m / a of the tail is less than four times
-    the greatest of them. Up to half of that, a is left as it is.
+    The training targets bound `log m`, and a learned or predicted a so that the length
+    m / a of the tail is less than four times the greatest of them. Up to half of that,
+    a is left as it is.
 
     Example:
 

@@ -27,12 +27,11 @@ def inverted(
     """Returns the values at which `cdf` reaches `levels`, in float64.
 
     Newton's method for the normal quantiles of `cdf` and `levels`, which differ less
-    from a straight line than `cdf` does. It falls back to bisection where a step would
-    leave the bracket or not halve the previous step (a mixture of unequal widths can
-    make it cycle). Brackets over several orders of magnitude are halved in the log,
-    until steps are small beside the quantile. It ends when `cdf` equals the level in
-    double precision, or when a step is less than one part in 10^12 both of the quantile
-    and of the initial width of the bracket.
+    from a straight line than `cdf` does, and bisection where a step would leave the
+    bracket or not halve the previous step (a mixture of unequal widths can make it
+    cycle). Brackets over several orders of magnitude are halved in the log. It ends
+    when `cdf` equals the level in double precision, or at steps of 10^-12 of both
+    quantile and bracket.
     """
     low, high = _any_shape(low), _any_shape(high)
     width, scores = high - low, tf.math.ndtri(levels)

@@ -16,10 +16,8 @@ class Laplace(LocationScale):
 
     `loc = shift + scale_of_targets * f` is median and mean, and the variance is
     `2 scale^2`. The negative log likelihood is the absolute error, up to a constant: a
-    row far from all others has no more influence than any other row. As for
-    `tfbbb.likelihoods.Normal`, the first `fit` sets shift and scale to mean and
-    standard deviation of the training targets. The noise initially has the variance of
-    the targets: for outputs of 0, also if the network gives the noise.
+    row far from all others has no more influence than any other row. Shift and scale of
+    the targets are as for `Normal`, and the noise initially has their variance.
 
     Example:
 

@@ -75,11 +75,8 @@ class LocationScale(Regression):
 
     @property
     def starts_at_residuals(self) -> bool:
-        """Whether the locations are in the units of the targets, and noise is learned.
-
-        Then the network may have been trained before, and its residuals tell more of
-        the noise than the targets do.
-        """
+        """Whether a network in units of the targets may have been trained before."""
+        # Its residuals tell more of the noise than the targets do.
         learned = self._learned.get("noise")
         return (
             not self.standardize

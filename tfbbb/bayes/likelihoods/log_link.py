@@ -29,14 +29,8 @@ class LogLink(Regression):
     own the average over all draws. The location is therefore left as it is between the
     logarithms of a tenth of the least training target and of the greatest, or of e
     times their mean if that is more; beyond, it approaches a bound at a distance of 1/2
-    (see `soft_clip`). For a least count of 0, the rate of one event
-    in all rows takes its place.
-
-    What `tfbbb.Extrapolation` adds to a location is not bounded, see
-    `with_further_location`.
-
-    The bounds act on the parameters, so density, quantiles, moments and samples are
-    those of one distribution.
+    (see `soft_clip`). For a least count of 0, the rate of one event in all rows takes
+    its place. What `tfbbb.Extrapolation` adds to a location is not bounded.
     """
 
     _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
@@ -94,8 +88,5 @@ class LogLink(Regression):
         return tf.exp(tf.minimum(self._log_of_longest_tail(locations), _LARGEST_POWER))
 
     def _log_of_longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
-        """Returns the log of the length of the longest tail over `exp(locations)`.
-
-        It is positive, because bounded locations are less than the sum.
-        """
+        """Returns the log of the length of the longest tail, which is positive."""
         return self._value(self.target_high, locations) + _LONGEST_TAIL - locations

@@ -23,10 +23,10 @@ class LogNormal(LogLink, NormalNoise):
     The noise is multiplicative. It is learned, given, or an output, as for
     `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
 
-    The training targets bound `loc` as in `tfbbb.likelihoods.log_link.LogLink`, and a
-    learned or predicted scale by `scale^2 < log(4 greatest) - loc`, which leaves it as
-    it is up to half of that. So the root of the mean square of y, `exp(loc + scale^2)`,
-    is less than four times the greatest training target.
+    The training targets bound `loc`, and a learned or predicted scale by
+    `scale^2 < log(4 greatest) - loc`, which leaves it as it is up to half of that. So
+    the root of the mean square of y, `exp(loc + scale^2)`, is less than four times the
+    greatest training target.
 
     Example:
 

@@ -40,8 +40,8 @@ class MeanConcentration(Regression):
 
         1 / concentration = noise^2 / c + 1e-5
 
-    At the mean of the training targets, the concentration c gives their variance.
-    Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
+    At the mean of the training targets, the concentration c gives their variance, and
+    initially `noise` is 1.
 
     Args:
         heteroscedastic: Whether the network gives the concentration of each row, after

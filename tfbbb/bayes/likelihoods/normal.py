@@ -59,13 +59,9 @@ class Normal(NormalNoise):
     `shift` and `scale` are mean and standard deviation of the training targets, fixed
     at the first `fit` of a `tfbbb.BayesianModel`, so that the network works in standard
     units and the user in the units of the table. They are 0 and 1 until then. `noise`
-    is one of
-
-    - learned and the same for all rows (the default): a maximum-likelihood point
-      estimate, one per target; the network gives k outputs;
-    - a given number, in the units of the targets: `Normal(scale=2.0)`;
-    - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
-      first the k means, then k numbers whose softplus is the noise.
+    is learned, one number per target (by maximum likelihood); or given in the units of
+    the targets, `Normal(scale=2.0)`; or with `heteroscedastic=True` the network gives
+    2k outputs, the k means and k numbers whose softplus is the noise.
 
     Example:
 

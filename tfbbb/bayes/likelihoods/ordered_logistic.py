@@ -10,15 +10,7 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import over_targets, register
-from tfbbb.bayes.likelihoods.regression import (
-    Heteroscedastic,
-    at_least_float32,
-    positive,
-)
-
-# Larger in size, the logarithm hardly changes the probabilities, and powers of the
-# scale overflow in single precision.
-_LARGEST_LOG_SCALE = 10.0
+from tfbbb.bayes.likelihoods.regression import at_least_float32, positive
 
 
 @register(
@@ -29,13 +21,12 @@ class OrderedLogistic(Classification):
 
     The class says between which cutpoints a logistic variable around `loc` lies:
 
-        P(y <= c | f) = sigmoid((cutpoints[c] - loc) / scale),  c = 0, ..., C - 2
+        P(y <= c | f) = sigmoid(cutpoints[c] - loc),  c = 0, ..., C - 2
 
     `loc` is the output of the network. The C - 1 ordered cutpoints are learned, the
     same for all rows: the first is free, and each of the others exceeds the one before
     by a softplus. They start where the classes are as frequent as in the training
-    targets for `loc = 0`. `scale` is 1, or the exponential of a second output
-    (`heteroscedastic=True`).
+    targets for `loc = 0`.
 
     Targets are class indices in their order, [n] or [n, 1], or one-hot rows, [n, C].
     Mean, variance and probabilities are of the classes, as for `Categorical`; quantiles
@@ -53,19 +44,13 @@ class OrderedLogistic(Classification):
 
     Args:
         num_classes: Number C of classes, at least two. A model needs it.
-        heteroscedastic: Whether the network gives the log of the scale of each row.
     """
 
     integer_classes = True
     ordered = True
     discrete = True
 
-    def __init__(
-        self,
-        num_classes: int | None = None,
-        heteroscedastic: Heteroscedastic = False,
-        **kwargs: Any,
-    ):
+    def __init__(self, num_classes: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         if num_classes is not None and positive_integer("num_classes", num_classes) < 2:
             raise ValueError(
@@ -75,7 +60,6 @@ class OrderedLogistic(Classification):
         self._given_num_classes = num_classes
         if num_classes is not None:
             self.num_classes = num_classes
-        self.heteroscedastic = heteroscedastic
 
     def get_config(self) -> Config:
         return {**super().get_config(), "num_classes": self._given_num_classes}
@@ -89,14 +73,14 @@ class OrderedLogistic(Classification):
         return [self._raw_cutpoints]
 
     def num_outputs(self, num_targets: int | None = None) -> int:
-        """Returns 1, or 2 if the network gives the scale too."""
+        """Returns 1, the number of outputs for any number of classes."""
         given = self._given_num_classes
         if None not in (num_targets, given) and num_targets != given:
             raise ValueError(
                 f"The likelihood was made for {given} classes. "
                 f"Received: num_targets={num_targets}"
             )
-        return 2 if self.heteroscedastic else 1
+        return 1
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         if self._given_num_classes is None:
@@ -105,15 +89,10 @@ class OrderedLogistic(Classification):
                 "lie between them: `OrderedLogistic(num_classes=5)`. "
                 "Received: num_classes=None"
             )
-        if output_shape[-1] != self.num_outputs():
-            needed = (
-                "two outputs, the location and the log of the scale"
-                if self.heteroscedastic
-                else "one output, the location, whatever the number of classes"
-            )
+        if output_shape[-1] != 1:
             raise ValueError(
-                f"This OrderedLogistic needs {needed}. "
-                f"Received: output_shape={output_shape}"
+                "OrderedLogistic needs one output, the location, whatever the number "
+                f"of classes. Received: output_shape={output_shape}"
             )
         super().build(output_shape)
         num_cutpoints = self.num_classes - 1
@@ -174,11 +153,7 @@ class OrderedLogistic(Classification):
         return tf.concat([outputs, raw], axis=-1)
 
     def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
-        """Multiplies the scale of outputs by a temperature.
-
-        This divides the logits of `P(y <= c)`, which are `(cutpoints - loc) / scale`.
-        The returned outputs have one more column.
-        """
+        """Divides the logits of `P(y <= c)` by a temperature, in one more column."""
         outputs = tf.convert_to_tensor(outputs)
         log_temperature = tf.math.log(tf.cast(temperature, outputs.dtype))
         column = log_temperature * tf.ones_like(outputs[..., :1])
@@ -231,27 +206,20 @@ class OrderedLogistic(Classification):
     def _parts(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns location and log scale, [..., 1], and cutpoints, [C - 1] or more."""
         outputs = at_least_float32(outputs)
-        sizes = [1, int(self.heteroscedastic)]
-        if self.members > 1:
-            sizes.append(self.num_classes - 1)
-        is_tempered = outputs.shape[-1] == sum(sizes) + 1
-        if outputs.shape[-1] != sum(sizes) + is_tempered:
+        learned = self.num_classes - 1 if self.members > 1 else 0
+        tempered = outputs.shape[-1] - 1 - learned
+        if tempered not in (0, 1):
             raise ValueError(
-                f"The likelihood needs {sum(sizes)} outputs of each row. "
+                f"The likelihood needs {1 + learned} outputs of each row. "
                 f"Received: outputs of shape {tuple(outputs.shape)}"
             )
-        outputs, log_temperature = tf.split(
-            outputs, [sum(sizes), int(is_tempered)], axis=-1
-        )
-        location, log_scale, *learned = tf.split(outputs, sizes, axis=-1)
-        raw = learned[0] if learned else tf.convert_to_tensor(self._raw_cutpoints)
-        cutpoints = self._cutpoints(tf.cast(raw, outputs.dtype))
-        if not self.heteroscedastic:
-            log_scale = tf.zeros_like(location)
-        log_scale = tf.clip_by_value(log_scale, -_LARGEST_LOG_SCALE, _LARGEST_LOG_SCALE)
-        if is_tempered:
-            log_scale += log_temperature
-        return location, log_scale, cutpoints
+        sizes = [1, learned, tempered]
+        location, raw, log_temperature = tf.split(outputs, sizes, axis=-1)
+        if not learned:
+            raw = tf.convert_to_tensor(self._raw_cutpoints)
+        if not tempered:
+            log_temperature = tf.zeros_like(location)
+        return location, log_temperature, self._cutpoints(tf.cast(raw, outputs.dtype))
 
     def _cutpoints(self, raw: tf.Tensor) -> tf.Tensor:
         initial = tf.cast(tf.convert_to_tensor(self._initial_cutpoints), raw.dtype)

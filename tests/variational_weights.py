@@ -5,7 +5,7 @@ import numpy as np
 
 from tfbbb import posteriors, priors
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers.member_initializer import MemberInitializer
+from tfbbb.layers.variational import MemberInitializer
 
 
 def variational_weight(

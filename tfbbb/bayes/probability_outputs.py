@@ -27,10 +27,7 @@ _SAME_LAYERS = {*_SAME_NUMBERS, "Dropout", "Flatten", "Permute", "Transpose"}
 
 
 def check_logits(output: keras.KerasTensor) -> None:
-    """Checks that the symbolic output of a network is no softmax or sigmoid.
-
-    `check_logits_of_step` finds those in the code of a layer.
-    """
+    """Checks that the symbolic output of a network is no softmax or sigmoid."""
     operation = producer(output)
     kind = activation_name(operation)
     if kind in PROBABILITIES:
@@ -61,10 +58,9 @@ def check_logits_of_step(outputs: Tensor) -> None:
 def without_activation(
     output: keras.KerasTensor, names: Collection[str]
 ) -> tuple[keras.KerasTensor, str | None]:
-    """Returns an output before a last activation of these names, and its name.
+    """Returns an output before a last activation of these names, and its name or None.
 
-    The activation of a last layer is replaced by a linear one. The name is None, and
-    the output as it was, if it ends in none of them.
+    The activation of a last layer is replaced by a linear one.
     """
     last = producer(output)
     name = activation_name(last)

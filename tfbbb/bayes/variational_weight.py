@@ -75,8 +75,7 @@ class VariationalWeight:
     def read_once(self) -> AbstractContextManager[None]:
         """Computes parameters, mean and variance once within the context.
 
-        Without it, every read of a variable makes TensorFlow compute them again. Do not
-        assign variables or enter a graph within the context.
+        Do not assign variables or enter a graph within it.
         """
         return call_with(memos={**current_call().memos, id(self): {}})
 

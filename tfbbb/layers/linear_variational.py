@@ -16,8 +16,7 @@ class LinearVariationalLayer(VariationalLayer):
 
     A subclass derives from a layer of Keras as well, which has the arguments, creates
     the weights and knows the shapes; it defines the linear map for any kernel, or for
-    one kernel of each of several groups of rows (`linear`). Further arguments are those
-    of `VariationalLayer`.
+    one kernel of each of several groups of rows (`linear`).
     """
 
     posterior_weights: ClassVar = {"kernel": "kernel", "bias": "bias"}
@@ -52,9 +51,8 @@ class LinearVariationalLayer(VariationalLayer):
         return ops.cast(inputs, self.compute_dtype)
 
     def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...] | None:
-        """Returns the shape of a row's random signs of inputs for `flipout`.
+        """Returns the shape of a row's signs for `flipout`, one for all of a weight.
 
-        Inputs of the same weight share one sign; the shape broadcasts against a row.
         None for inputs without a sign (indices).
         """
         return (*[1] * (len(inputs.shape) - 2), inputs.shape[-1])

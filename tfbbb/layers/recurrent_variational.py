@@ -12,7 +12,7 @@ from keras import ops, tree
 
 from tfbbb.base.batch_layout import BatchLayout, merge_leading
 from tfbbb.base.call_context import RecurrentStep, call_with, current_call
-from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.numbers import fraction
 from tfbbb.base.private_apis import build_weights, replace_cell
 from tfbbb.base.types import Shape, Structure, Tensor
 from tfbbb.bayes.estimators import Estimator, Local
@@ -60,7 +60,7 @@ class RecurrentVariationalLayer(VariationalLayer):
 
     def __init__(self, *arguments: Any, **options: Any):
         for name in ("dropout", "recurrent_dropout"):
-            _validate_rate(name, options.get(name, 0.0))
+            fraction(name, options.get(name, 0.0))
         super().__init__(*arguments, **options)
         self.use_cudnn = False
         replace_cell(self, _Cell(self.cell))
@@ -159,19 +159,14 @@ class RecurrentVariationalLayer(VariationalLayer):
 
     @property
     def _joins_kernels(self) -> bool:
-        """Whether a step of a prediction computes both products as one.
-
-        With wide inputs it would read a large kernel in every step.
-        """
+        """Whether a step of a prediction computes both products as one."""
+        # With wide inputs it would read a large kernel in every step.
         return self.needs_sum_alone and self.kernel.shape[0] <= self.units
 
     def _step_of_inputs(
         self, sequences: Tensor, values: Tensor
     ) -> tuple[Tensor, RecurrentStep]:
-        """Returns what goes into the loop, and a step that computes one product.
-
-        The step takes inputs and states by sample, [samples, rows, ...].
-        """
+        """Returns the loop's inputs and a step, by sample, that is one product."""
         if self.bias is not None:
             # A bias is the row of a kernel whose input is the constant 1.
             ones = tf.ones_like(sequences[..., :1])
@@ -301,10 +296,7 @@ class RecurrentVariationalLayer(VariationalLayer):
 
 
 class _Cell:
-    """The cell of a layer of Keras, with the steps of the current call for its own.
-
-    It is not a layer of Keras, so that it has no weights.
-    """
+    """The cell of a layer of Keras, with our steps and, being no layer, no weights."""
 
     def __init__(self, of_keras: keras.Layer):
         self.of_keras = of_keras
@@ -330,10 +322,3 @@ def _folded(step: RecurrentStep, fold: BatchLayout) -> RecurrentStep:
         return merge_leading(output), list(map(merge_leading, states))
 
     return folded
-
-
-def _validate_rate(name: str, rate: float) -> None:
-    if not is_finite_number(rate) or not 0 <= rate < 1:
-        raise ValueError(
-            f"`{name}` must be at least 0 and less than 1. Received: {name}={rate!r}"
-        )

@@ -119,10 +119,9 @@ def row_axes(
 
 @dataclass
 class _Known:
-    """What was found for a model with these layers, held so that no id is reused.
+    """What was found for a model with these layers, held so that no id is reused."""
 
-    Keras loads weights into the tuples and dictionaries of a model, but not into this.
-    """
+    # Keras would load weights into a tuple or a dictionary of the model.
 
     layers: Sequence[keras.Layer]
     axes: dict[Any, RowAxes] = field(default_factory=dict)
@@ -189,10 +188,9 @@ def _probe(model: keras.Layer, inputs: types.Structure, draws: Draws | None) -> 
 
 
 class _Call(NamedTuple):
-    """A call of an operation in a probe, or inputs that a nested graph has converted.
+    """A call in a probe, or without an `operation` the inputs of a nested graph.
 
-    `operation` is None for the conversion; `nodes` are names of the nodes that it
-    added.
+    `nodes` are the names of the nodes that it added.
     """
 
     operation: keras.Operation | None

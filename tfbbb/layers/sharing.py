@@ -11,14 +11,11 @@ from tfbbb.base.private_apis import graph_of, layers_within, nodes_by_depth, sub
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:
-    """Returns a number that tells a layer from all others that a model calls.
-
-    The number is the layer's position among the sublayers, or a hash of its name if the
-    model does not track the layer (a layer that is called from the code of another).
-    """
+    """Returns a number that tells a layer from all others that a model calls."""
     for place, other in enumerate(sublayers(model)):
         if other is layer:
             return place
+    # The model does not track it: a layer that is called from the code of another.
     return zlib.crc32(layer.name.encode()) >> 1
 
 

@@ -123,5 +123,5 @@ def test_numbers_of_samples_that_differ_are_refused():
 
 @pytest.mark.parametrize("number", [0, 1.5, True, "2"])
 def test_bad_numbers_of_samples_are_refused(number):
-    with pytest.raises(ValueError, match=r"`num_samples` must be an integer.*Received"):
+    with pytest.raises(ValueError, match=r"`num_samples` must be .*Received"):
         Weight(num_samples=number)

@@ -118,7 +118,7 @@ def test_target_that_is_constant_in_single_precision_is_refused(y, number):
 
 @pytest.mark.parametrize("outputs", [3, None])
 def test_heteroscedastic_net_needs_an_even_number_of_outputs(outputs):
-    with pytest.raises(ValueError, match="two outputs per target"):
+    with pytest.raises(ValueError, match="2 outputs per target"):
         Normal(heteroscedastic=True).build((None, outputs))
 
 

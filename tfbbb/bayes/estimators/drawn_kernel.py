@@ -85,10 +85,7 @@ DrawnKernel: TypeAlias = GroupedKernel | FlippedKernel
 def flipped_product(
     delta: GroupedKernel, inputs: Tensor, input_signs: Tensor, output_signs: Tensor
 ) -> Tensor:
-    """Returns `((inputs_n * s_n) @ delta) * r_n` for every row n.
-
-    Without input signs (`None`) the inputs do not change.
-    """
+    """Returns `((inputs_n * s_n) @ delta) * r_n` for every row n; s may be None."""
     flipped = inputs if input_signs is None else inputs * input_signs
     return delta.product(flipped) * output_signs
 

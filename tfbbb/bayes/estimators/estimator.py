@@ -65,17 +65,3 @@ class Estimator(Strategy):
 
 registry = Registry(Estimator, package="tfbbb.estimators")
 register = registry.register
-
-
-def validate_num_samples(num_samples: int, at_least: int = 1) -> int:
-    """Returns `num_samples`, or raises ValueError if it is not such an integer."""
-    if (
-        not isinstance(num_samples, int)
-        or isinstance(num_samples, bool)
-        or num_samples < at_least
-    ):
-        raise ValueError(
-            f"`num_samples` must be an integer of at least {at_least}. "
-            f"Received: num_samples={num_samples!r}"
-        )
-    return num_samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.lazy import ops
+from tfbbb.base.numbers import int32
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import (
     DrawnKernel,
@@ -18,7 +19,6 @@ from tfbbb.bayes.estimators.estimator import (
     LinearLayer,
     NumSamples,
     register,
-    validate_num_samples,
 )
 from tfbbb.bayes.estimators.weight import affine, as_matrix
 from tfbbb.bayes.posteriors.posterior import Posterior
@@ -48,7 +48,7 @@ class Flipout(Estimator):
     """
 
     def __init__(self, num_samples: NumSamples = 1):
-        self.num_samples = validate_num_samples(num_samples)
+        self.num_samples = int32("num_samples", num_samples, least=1)
 
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.symmetric and posterior.factorised

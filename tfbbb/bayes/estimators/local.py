@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.lazy import ops, tf
+from tfbbb.base.numbers import int32
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.estimators.estimator import (
@@ -12,7 +13,6 @@ from tfbbb.bayes.estimators.estimator import (
     LinearLayer,
     NumSamples,
     register,
-    validate_num_samples,
 )
 from tfbbb.bayes.posteriors.posterior import Posterior
 
@@ -46,7 +46,7 @@ class Local(Estimator):
     """
 
     def __init__(self, num_samples: NumSamples = 1):
-        self.num_samples = validate_num_samples(num_samples)
+        self.num_samples = int32("num_samples", num_samples, least=1)
 
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.factorised

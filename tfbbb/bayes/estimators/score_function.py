@@ -6,25 +6,18 @@ from collections.abc import Sequence
 
 from tfbbb.base.call_context import current_call
 from tfbbb.base.lazy import tf
+from tfbbb.base.numbers import int32
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.divergences import is_log_ratio
-from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
-from tfbbb.bayes.estimators.estimator import (
-    EstimatedLayer,
-    Estimator,
-    LinearLayer,
-    TwoSamples,
-    register,
-    validate_num_samples,
-)
-from tfbbb.bayes.estimators.weight import drawn_weights, grouped_kernels, with_weights
+from tfbbb.bayes.estimators.estimator import EstimatedLayer, TwoSamples, register
+from tfbbb.bayes.estimators.weight import Weight
 from tfbbb.bayes.posteriors.posterior import Posterior
 
 
 @register(
     "score_function", "Needs no gradient of the draws, but has a much larger variance."
 )
-class ScoreFunction(Estimator):
+class ScoreFunction(Weight):
     """Weights each draw's score by its loss (Williams 1992; Ranganath et al. 2014).
 
     `grad E_q[L(w)] = E_q[(L(w) - b) grad log q(w)]`
@@ -47,35 +40,24 @@ class ScoreFunction(Estimator):
     """
 
     def __init__(self, num_samples: TwoSamples = 2):
-        self.num_samples = validate_num_samples(num_samples, at_least=2)
+        super().__init__(int32("num_samples", num_samples, least=2))
 
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.has_density
 
-    def __call__(
-        self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        draws = scored_weights(layer)
-        return with_weights(layer, inputs, draws), draws
-
-    def draw_kernels(
-        self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
-        draws = scored_weights(layer)
-        return grouped_kernels(layer, draws, layer.batch_layout()), draws
-
-
-def scored_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
-    """Returns this step's draws, without gradient; the layer has them for the score."""
-    if current_call().samples_in_batch is None:
-        raise ValueError(
-            "The estimator 'score_function' needs the loss of each draw, which only "
-            "`tfbbb.BayesianModel` computes. Use the layer in a `BayesianModel`, or "
-            f"use another estimator. Received: a call of '{layer.name}' outside of one"
-        )
-    draws = {k: tf.stop_gradient(v) for k, v in drawn_weights(layer).items()}
-    layer.keep_for_score(draws)
-    return draws
+    def drawn_weights(self, layer: EstimatedLayer) -> dict[str, Tensor]:
+        """Returns draws without a gradient, which the layer keeps for the score."""
+        if current_call().samples_in_batch is None:
+            raise ValueError(
+                "The estimator 'score_function' needs the loss of each draw, which "
+                "only `tfbbb.BayesianModel` computes. Use the layer in one, or use "
+                "another estimator. "
+                f"Received: a call of '{layer.name}' outside of one"
+            )
+        drawn = super().drawn_weights(layer)
+        draws = {name: tf.stop_gradient(value) for name, value in drawn.items()}
+        layer.keep_for_score(draws)
+        return draws
 
 
 def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
@@ -92,10 +74,8 @@ def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
 
 
 def score_function_term(losses: Tensor, log_prob: Tensor, num_samples: int) -> Tensor:
-    """Returns 0, with the gradient of the expected loss in the parameters of q.
-
-    The control variate of a draw, [members * samples], is the mean of the others.
-    """
+    """Returns 0, with the gradient of the expected loss in the parameters of q."""
+    # The control variate of a draw is the mean of the others.
     by_member = tf.reshape(tf.stop_gradient(losses), [-1, num_samples])
     mean = tf.reduce_mean(by_member, axis=1, keepdims=True)
     advantage = (by_member - mean) * (num_samples / (num_samples - 1))

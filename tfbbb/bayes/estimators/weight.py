@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tfbbb.base.lazy import ops
+from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
 from tfbbb.bayes.estimators.estimator import (
@@ -14,7 +15,6 @@ from tfbbb.bayes.estimators.estimator import (
     LinearLayer,
     NumSamples,
     register,
-    validate_num_samples,
 )
 from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -41,7 +41,7 @@ class Weight(Estimator):
     """
 
     def __init__(self, num_samples: NumSamples = 1):
-        self.num_samples = validate_num_samples(num_samples)
+        self.num_samples = int32("num_samples", num_samples, least=1)
 
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.reparameterised
@@ -49,35 +49,28 @@ class Weight(Estimator):
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        draws = drawn_weights(layer)
-        return with_weights(layer, inputs, draws), draws
+        draws, dtype = self.drawn_weights(layer), layer.compute_dtype
+        bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
+        kernel = GroupedKernel(
+            ops.cast(draws["kernel"], dtype), layer.batch_layout(), affine(layer, bias)
+        )
+        return kernel.product(layer.cast_inputs(inputs)), draws
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
-        draws = drawn_weights(layer)
+        draws = self.drawn_weights(layer)
         return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
-
-def drawn_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
-    """Returns draws by name, [members * samples, *shape], or [*shape] of one."""
-    samples = layer.batch_layout().samples
-    return {
-        weight.name: weight.draw(layer.noise_seed(weight.name, shared=True), samples)
-        for weight in layer.variational_weights
-    }
-
-
-def with_weights(
-    layer: LinearLayer, inputs: Tensor, draws: dict[str, Tensor]
-) -> Tensor:
-    """Returns the pre-activations that a layer computes with drawn weights."""
-    dtype = layer.compute_dtype
-    bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
-    kernel = GroupedKernel(
-        ops.cast(draws["kernel"], dtype), layer.batch_layout(), affine(layer, bias)
-    )
-    return kernel.product(layer.cast_inputs(inputs))
+    def drawn_weights(self, layer: EstimatedLayer) -> dict[str, Tensor]:
+        """Returns draws by name, [members * samples, *shape], or [*shape] of one."""
+        samples = layer.batch_layout().samples
+        return {
+            weight.name: weight.draw(
+                layer.noise_seed(weight.name, shared=True), samples
+            )
+            for weight in layer.variational_weights
+        }
 
 
 def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:

@@ -39,12 +39,8 @@ class KLSchedule(Strategy):
     ) -> float:
         """Returns the temperature T of a step, by default that of the final objective.
 
-        Args:
-            epoch: Index of the epoch, from 0.
-            batch: Index of the batch in its epoch, from 0.
-            num_batches: Number M of batches per epoch. May be None for a schedule that
-                does not vary within an epoch.
-            num_rows: Number N of training rows, or the sum of their weights.
+        Epochs and batches count from 0, and N is the sum of the weights of rows. Only
+        schedules that vary within an epoch need the number M of its batches.
         """
         return self.target_temperature(num_rows)
 
@@ -170,8 +166,7 @@ class Blundell(KLSchedule):
 
         kl_weight_i = (M/N) 2^-i / (1 - 2^-M),   T_i = M 2^-i / (1 - 2^-M)
 
-    Over an epoch the weights add up to the same sum as `kl_weight = 1/N`. The
-    computation does not overflow for any M: late in an epoch the share underflows to 0.
+    Over an epoch the weights add up to the same sum as `kl_weight = 1/N`.
 
     Example:
 
@@ -243,10 +238,9 @@ class RowsPerWeight(KLSchedule):
 
         T = min(1, max(0.03, 0.3 N / P))
 
-    The divergence of a weight from a prior of fixed width hardly depends on N, so with
-    more weights than rows the divergences outweigh the data at T = 1. At this T the
-    loss of a row holds 0.3 times the mean divergence of a weight, whatever N and P are.
-    `tfbbb.convert` chooses it, for networks whose weights the data have determined.
+    With more weights than rows the divergences outweigh the data at T = 1. At this T
+    the loss of a row holds 0.3 times the mean divergence of a weight, whatever N and P
+    are. `tfbbb.convert` chooses it, for networks that the data have determined.
 
     Example:
 

@@ -20,7 +20,6 @@ from tfbbb.bayes.target_shape import target_width
 SMALLEST_NOISE = 1e-4
 # softplus(RAW_UNIT) = 1: initially the noise has the variance of the targets.
 RAW_UNIT = math.log(math.expm1(1.0))
-_NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
 # Single and double precision lose a spread below this share of a target's size.
 _SMALLEST_SPREADS = 1e-6, 1e-13
@@ -119,15 +118,16 @@ class Regression(Likelihood):
         self.num_targets = self._num_targets(output_shape)
         self._columns = self._output_sizes(self.num_targets)
         # The scale may be small beside it.
-        self.target_shift = self._double("target_shift", self.num_targets, 0.0)
-        self.target_scale = self._variable("target_scale", (self.num_targets,), 1.0)
+        each, double = (self.num_targets,), "float64"
+        self.target_shift = self._variable("target_shift", each, 0.0, dtype=double)
+        self.target_scale = self._variable("target_scale", each, 1.0)
         # 1 after `adapt`, else 0.
         self._adapted = self._variable("adapted", (), 0.0)
         if self._widest_range is not None:
             # The last ones: files of earlier releases lack them.
             low, high = self._widest_range
-            self.target_low = self._double("target_low", self.num_targets, low)
-            self.target_high = self._double("target_high", self.num_targets, high)
+            self.target_low = self._variable("target_low", each, low, dtype=double)
+            self.target_high = self._variable("target_high", each, high, dtype=double)
         self._learned: dict[str, keras.Variable] = {}
         if self.learns:
             leading = () if self.members == 1 else (self.members,)
@@ -141,9 +141,6 @@ class Regression(Likelihood):
                 setattr(self, f"_learned_{name}", variable)
                 if self.members > 1:
                     self._columns[name] = size
-
-    def _double(self, name: str, num_targets: int, value: float) -> keras.Variable:
-        return self._variable(name, (num_targets,), value, dtype="float64")
 
     def _variable(
         self,
@@ -178,9 +175,8 @@ class Regression(Likelihood):
     def _needed_outputs(self) -> str:
         number, names = self.num_outputs(1), self._output_sizes(1)
         return (
-            f"{_NUMBER_WORDS.get(number, number)} outputs per target "
-            f"({', then '.join(names)}). End the network with a layer of "
-            f"{number} * num_targets"
+            f"{number} outputs per target ({', then '.join(names)}). End the network "
+            f"with a layer of {number} * num_targets"
         )
 
     @property

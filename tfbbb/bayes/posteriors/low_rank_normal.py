@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tfbbb.base.lazy import keras, tf
+from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.posterior import (
@@ -61,11 +62,7 @@ class LowRankNormal(NormalPosterior):
 
     def __init__(self, rank: Rank = 2, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
-        if not (isinstance(rank, int) and not isinstance(rank, bool) and rank >= 1):
-            raise ValueError(
-                f"`rank` must be a positive integer. Received: rank={rank!r}"
-            )
-        self.rank = rank
+        self.rank = positive_integer("rank", rank)
 
     def num_parameters(self, shape: Sizes) -> int:
         return math.prod(shape) * (2 + self.rank)

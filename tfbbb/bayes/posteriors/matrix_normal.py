@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tfbbb.base.lazy import keras, tf
+from tfbbb.base.numbers import choice
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.full_covariance_normal import (
     cholesky_factor,
@@ -75,12 +76,7 @@ class MatrixNormal(NormalPosterior):
         self, covariance: Covariance = "full", initial_scale: InitialScale = 0.1
     ):
         super().__init__(initial_scale)
-        if covariance not in ("full", "eigenbasis"):
-            raise ValueError(
-                "`covariance` must be 'full' or 'eigenbasis'. "
-                f"Received: covariance={covariance!r}"
-            )
-        self.covariance = covariance
+        self.covariance = choice("covariance", covariance, ("full", "eigenbasis"))
 
     def num_parameters(self, shape: Sizes) -> int:
         rows, columns = matrix_sides(shape)

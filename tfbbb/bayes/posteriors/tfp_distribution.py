@@ -30,14 +30,10 @@ class TFPDistribution(Posterior):
     With a class of `tfp.distributions` each of its (preferred) parameters becomes one
     trainable variable of the shape and under the constraint that TFP itself states in
     `parameter_properties()`. With a function, each argument without a default becomes
-    an unconstrained variable of the weight's shape, and the function does the rest; it
-    is saved by name and must be registered with
-    `keras.saving.register_keras_serializable`.
-
-    The last axes of a weight are the distribution's event, the others are batch.
-
-    Where draws have no gradient in the parameters (a discrete distribution) only the
-    `score_function` estimator can train them.
+    an unconstrained variable of the weight's shape; it is saved by name and must be
+    registered with `keras.saving.register_keras_serializable`. The last axes of a
+    weight are the distribution's event, the others are batch. Without a gradient of the
+    draws (a discrete distribution) only the `score_function` estimator can train it.
 
     Example:
 
@@ -59,11 +55,6 @@ class TFPDistribution(Posterior):
             constraint; for a matrix a number is that many times the identity. Without
             one, `loc` starts at the layer's mean initializer, `scale`, `scale_diag` and
             `scale_tril` at `0.1/sqrt(fan_in)` and `log_scale` at its logarithm.
-
-    Raises:
-        ValueError: A parameter has no initial value, or one that its constraint does
-            not allow; or, when built, the result is not a distribution over the
-            weight.
     """
 
     def __init__(

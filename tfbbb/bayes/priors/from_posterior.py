@@ -24,13 +24,11 @@ class FromPosterior(Prior):
     old model learned (variational continual learning, Nguyen et al. 2018). The prior of
     each weight is the posterior of the weight with the same path,
     `"layer name/weight name"`. The values are copied when the prior is created, and
-    saved with the weights of the new model. A config names them, so that copies of a
-    layer have them while the prior, or a copy, is in memory.
+    saved with the weights of the new model.
 
-    The outputs of both models must have the same meaning: if the targets are
-    standardised, give the new model the likelihood of the old one, which keeps shift
-    and scale,
-    `tfbbb.BayesianModel(inputs, outputs, likelihood=yesterday.likelihood)`.
+    The outputs of both models must have the same meaning: give the new model the
+    likelihood of the old one, `likelihood=yesterday.likelihood`, which keeps shift and
+    scale of the targets.
 
     Example:
 
@@ -94,10 +92,7 @@ class FromPosterior(Prior):
 
     @classmethod
     def from_config(cls, config: Config) -> FromPosterior:
-        """Makes the prior, without values that no prior in memory has.
-
-        They then come with the weights of a saved model.
-        """
+        """Makes the prior; values that are not in memory come with saved weights."""
         prior = cls.__new__(cls)
         families = config["posteriors"].items()
         prior._families = {path: posteriors.get(family) for path, family in families}

@@ -33,10 +33,6 @@ class TFPDistribution(Prior):
             `(shape, fan_in)` that returns one. A model with a distribution is saved by
             the distribution's class and arguments, one with a function by its name,
             which must be registered (`keras.saving.register_keras_serializable`).
-
-    Raises:
-        ValueError: The argument is neither a distribution nor a function that returns
-            one; or, when built, the distribution's shape does not fit the weight.
     """
 
     def __init__(self, distribution: Distribution):

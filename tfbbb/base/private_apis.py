@@ -396,11 +396,6 @@ def options_of_projections(layer: keras.layers.MultiHeadAttention) -> Options:
     return layer._get_common_kwargs_for_sublayer()
 
 
-def gate_projection(layer: keras.layers.MultiHeadAttention) -> keras.Layer | None:
-    """Returns the projection whose outputs multiply the heads' outputs, or None."""
-    return layer._gate_dense if layer._use_gate else None
-
-
 # TensorFlow and TensorFlow Probability.
 
 

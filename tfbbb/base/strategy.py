@@ -112,11 +112,6 @@ def options(cls: type) -> dict[str, tuple[object, object]]:
     }
 
 
-def required_arguments(cls: type) -> list[str]:
-    """Returns the names of the arguments without a default."""
-    return [name for name, p in _arguments(cls).items() if p.default is p.empty]
-
-
 def saved_as(package: str) -> Callable[[type[T]], type[T]]:
     """Registers a class with Keras, as `package>Name` in saved files."""
 
@@ -176,7 +171,15 @@ class Registry(Generic[T]):
         """Makes the object of a name with these arguments."""
         if name not in self.classes:
             raise ValueError(self._unknown(name))
-        return self.classes[name](**options)
+        cls = self.classes[name]
+        required = [n for n, p in _arguments(cls).items() if p.default is p.empty]
+        if not options.keys() >= {*required}:
+            raise ValueError(
+                f"This {self._kind} needs arguments: pass "
+                f"`{self._package}.{cls.__name__}({', '.join(required)})`. "
+                f"Received: {self._kind}={name!r}"
+            )
+        return cls(**options)
 
     def get(self, identifier: Any) -> Any:
         """Resolves `identifier`."""

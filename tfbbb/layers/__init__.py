@@ -1,14 +1,12 @@
 """Keras layers whose weights have a posterior distribution."""
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.layers.conv_transpose_variational import (
-    Conv1DTransposeVariational,
-    Conv2DTransposeVariational,
-    Conv3DTransposeVariational,
-)
 from tfbbb.layers.conv_variational import (
+    Conv1DTransposeVariational,
     Conv1DVariational,
+    Conv2DTransposeVariational,
     Conv2DVariational,
+    Conv3DTransposeVariational,
     Conv3DVariational,
 )
 from tfbbb.layers.dense_variational import DenseVariational

@@ -25,11 +25,7 @@ _OPTIONS = {*_KINDS, "kl_weight", "members"}
 
 
 class CompositeVariationalLayer(keras.Layer):
-    """Base of the layers of Keras that consist of variational layers.
-
-    The options of posteriors, priors, estimator and divergence hold for all parts, each
-    of which adds its own divergence.
-    """
+    """Base of the layers that consist of variational layers with the same options."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

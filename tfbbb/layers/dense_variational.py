@@ -32,17 +32,14 @@ class DenseVariational(LinearVariationalLayer, keras.layers.Dense):
     ['loss']
 
     Args:
-        posterior: q of the kernel: the name of a family of `tfbbb.posteriors`, e.g.
-            `"mean_field_normal"`, `"full_covariance_normal"`, `"point"`; one of its
-            objects; or a class of distributions of TensorFlow Probability. The default
-            is `MeanFieldNormal(initial_scale=0.02)`: standard deviations start at
-            `0.02/sqrt(fan_in)`, `fan_in` being the number of inputs.
-        prior: p of the kernel: the name of a family of `tfbbb.priors`, e.g. `"normal"`,
-            `"scale_mixture_normal"`, `"horseshoe"`; one of its objects; or a
-            distribution of TensorFlow Probability. The default is
-            `Normal(scale=0.5)`. (The name `"normal"` stands for `Normal()`, whose
-            standard deviation is `1/sqrt(fan_in)`.) None for a point without one
-            (maximum likelihood).
+        posterior: q of the kernel: a name such as `"mean_field_normal"` or `"point"`,
+            an object of `tfbbb.posteriors`, or a class of distributions of TensorFlow
+            Probability. The default is `MeanFieldNormal(initial_scale=0.02)`: standard
+            deviations start at `0.02/sqrt(fan_in)`, of `fan_in` inputs.
+        prior: p of the kernel: a name such as `"scale_mixture_normal"`, an object of
+            `tfbbb.priors`, or a distribution of TensorFlow Probability. The default is
+            `Normal(scale=0.5)`; the name `"normal"` stands for a standard deviation of
+            `1/sqrt(fan_in)`. None for a point without one (maximum likelihood).
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
             signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank

@@ -19,8 +19,6 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
 
     `output = activation(einsum(equation, input, kernel) + bias)`, `kernel, bias ~ q`
 
-    With `"flipout"` a row has one sign for each element of the axes that input and
-    kernel share, and one for each element of the axes that output and kernel share.
     `"local"` (Kingma et al. 2015) is exact if each weight multiplies one input and adds
     to one output of a row: if the kernel has all axes of input and output except the
     rows, and the bias has all axes of the output. `"auto"` decides by the equation.

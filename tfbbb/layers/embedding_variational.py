@@ -18,8 +18,7 @@ class EmbeddingVariational(LinearVariationalLayer, keras.layers.Embedding):
     `output[..., :] = embeddings[input[...], :]`, `embeddings ~ q`
 
     The fan-in is 1, because each index picks one row of the table. The divergence
-    counts the whole table in each step, however few of its rows a batch picks. Training
-    moves rows that the data never picks to their prior.
+    counts the whole table in each step: rows that are never picked go to their prior.
 
     `"local"` draws only the picked entries, not the table. It is exact if a row of the
     batch has one index. With several indices, equal ones must share a vector, so

@@ -8,7 +8,6 @@ import keras
 
 from tfbbb.base.private_apis import (
     flash_attention,
-    gate_projection,
     options_of_projections,
 )
 from tfbbb.base.types import Config
@@ -56,11 +55,6 @@ class MultiHeadAttentionVariational(
         # The projections are built later, when the rank of the inputs is known; wrong
         # options must raise an error now.
         self.any_part()
-
-    @property
-    def gate_dense(self) -> EinsumDenseVariational | None:
-        """The projection whose sigmoid gates the heads' outputs, if there is one."""
-        return gate_projection(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Keras creates the projections in `build`.

@@ -39,8 +39,7 @@ class RecurrentVariationalLayer(VariationalLayer):
     computed for all steps in one product before the loop. Where a prediction has a
     kernel for each sample, that product would be large: a step computes
     `[inputs, 1, state] @ [kernel, bias, recurrent_kernel]` instead, if that is all that
-    the layer needs. The layer has no `use_cudnn`: the kernels of cuDNN use the same
-    weights for all rows.
+    the layer needs.
 
     Args:
         stateful: Whether a batch begins with the last state of the previous batch.

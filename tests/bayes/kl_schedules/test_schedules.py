@@ -119,7 +119,6 @@ def test_serialized_schedules_are_restored(schedule):
     ("make", "message"),
     [
         (lambda: LinearWarmup(0), "epochs=0"),
-        (lambda: LinearWarmup(3, each_batch="no"), "each_batch='no'"),
         (lambda: Tempered(-1.0), "temperature=-1.0"),
         (lambda: Tempered("cold"), "temperature='cold'"),
         (lambda: FromEffectiveSize(float("nan")), "n=nan"),

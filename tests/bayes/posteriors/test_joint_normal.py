@@ -121,5 +121,5 @@ def test_refuses_tensors_larger_than_the_posterior():
 
 def test_a_tensor_has_no_density_of_its_own():
     weight = variational_weight(JointNormal(12))
-    with pytest.raises(ValueError, match="no density of its own"):
+    with pytest.raises(ValueError, match="no density of one tensor"):
         weight.log_prob(tf.zeros((4, 3)))

@@ -45,7 +45,6 @@ def test_from_posterior_by_name_says_what_to_pass():
         (lambda: priors.Normal(scale=0.0), "scale=0.0"),
         (lambda: priors.Normal(scale="fan_out"), "scale='fan_out'"),
         (lambda: priors.Normal(scale=True), "scale=True"),
-        (lambda: priors.Normal(trainable="yes"), "trainable='yes'"),
         (lambda: priors.Laplace(scale=-1.0), "scale=-1.0"),
         (lambda: priors.Horseshoe(scale=0.0), "scale=0.0"),
         (lambda: priors.StudentT(df=0.0), "df=0.0"),

@@ -79,14 +79,12 @@ def kl_divergence(weight: VariationalWeight, draw: Callable[[], Tensor]) -> Tens
 
     which is exactly 0 if q = p (Blundell et al. 2015, equation 2). For normal
     posteriors and `scale_mixture_normal` most of the divergence is in closed form and
-    the draw estimates only the rest. For normal posteriors and the hierarchies
-    `gamma_normal` and `horseshoe` the result is the closed-form bound that these
-    classes describe. For a point without a prior it is 0.
+    the draw estimates only the rest; for `gamma_normal` and `horseshoe` the result is
+    the bound that these classes describe. For a point without a prior it is 0.
 
     Args:
         weight: The weight, with its posterior, its prior and its variables.
-        draw: A function without arguments that returns draws of the weight from q; it
-            is called only if there is no closed form.
+        draw: Returns draws of the weight from q, where there is no closed form.
 
     Returns:
         A scalar; with members [members], and from several draws [members * samples].

@@ -23,13 +23,12 @@ from tfbbb.bayes.posteriors import Posterior
 class Auto(Estimator):
     """Takes `local` if it is exact, else `flipout`, `weight` or `score_function`.
 
-    The chosen estimator can always train the posterior: if draws have no gradient it is
-    `score_function`, with two draws in each step. `local` is exact if q factorises and
-    each weight is used once per row. It is not exact for a shared layer, nor if several
-    positions of a row share one kernel. In a subclassed model `auto` does not choose
-    `local`, because it cannot know whether a layer is shared. Where the rows of a layer
-    are not those of the model (steps that are folded into rows, a tensor without rows)
-    or are mixed later, rows share weights, so it takes `weight`.
+    If draws have no gradient it is `score_function`, with two draws in each step.
+    `local` is exact if q factorises and each weight is used once per row: not for a
+    shared layer, nor if several positions of a row share one kernel, and not in a
+    subclassed model, where this is not known. Where the rows of a layer are not those
+    of the model (steps that are folded into rows, a tensor without rows) or are mixed
+    later, rows share weights, so it takes `weight`.
 
     Example:
 

@@ -24,13 +24,11 @@ class ClosedForm(Estimator):
         -log p(y | E[f]) + Var[f] / (2 scale^2),
 
     and has the gradient of other estimators without their noise. For `Categorical` and
-    `Bernoulli` it is an upper bound (Jensen's inequality), so the loss stays an upper
-    bound of the negative ELBO:
+    `Bernoulli` it is an upper bound (Jensen's inequality):
 
         log(sum_c exp(E[f_c] + Var[f_c] / 2)) - E[f_y]
 
-    It needs neither independent weights nor inputs of rank 2. The outputs of a call are
-    a draw, as for `weight`; metrics of training see that draw.
+    It needs no independent weights. Metrics of training see a draw of the outputs.
 
     Example:
 

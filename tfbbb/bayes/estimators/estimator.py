@@ -25,9 +25,7 @@ class Estimator(Strategy):
     """Draws a layer's pre-activations so that their gradient estimates the ELBO's.
 
     Attributes:
-        num_samples: Number of draws in a training step. A `BayesianModel` evaluates
-            each row under every draw and averages over the draws. Any other model
-            keeps the size of its batch and splits the rows evenly between the draws.
+        num_samples: Number of draws in a training step: see `Weight`.
     """
 
     num_samples: int = 1

@@ -28,9 +28,8 @@ class Local(Estimator):
         N(x . mean + mean_b, x^2 . sigma^2 + sigma_b^2)
 
     and the rows of a batch get independent noise, which gives the gradient less
-    variance than any draw of weights. The estimator is exact if each weight is used
-    once per row. With a kernel for several positions (a convolution), or in a
-    shared layer, the noise of different outputs would have to be correlated. There each
+    variance than any draw of weights. It is exact if each weight is used once per row.
+    With a kernel for several positions (a convolution), or in a shared layer, each
     output has the right distribution, but their joint distribution is wrong: `local` is
     an approximation, which is used only if you name it.
 

@@ -33,16 +33,6 @@ class Support:
     [False, True, True, False]
     >>> percent.description
     'strictly between 0.0 and 100.0, in single precision too'
-
-    Args:
-        low: Lower bound.
-        high: Upper bound.
-        closed: Whether the bounds are inside.
-        integer: Whether only whole numbers are inside.
-
-    Raises:
-        ValueError: A bound is not finite or larger than 1e18 in size, or no number of
-            single precision lies between the bounds.
     """
 
     low: float

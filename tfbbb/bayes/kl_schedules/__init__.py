@@ -1,8 +1,5 @@
 """Schedules of the weight of the KL divergence, resolvable by string name."""
 
-from typing import Any
-
-from tfbbb.base.strategy import required_arguments
 from tfbbb.bayes.kl_schedules.schedules import (
     Blundell,
     Constant,
@@ -15,26 +12,13 @@ from tfbbb.bayes.kl_schedules.schedules import (
     registry,
 )
 
-names, make, serialize, deserialize = (
+names, get, make, serialize, deserialize = (
     registry.names,
+    registry.get,
     registry.make,
     registry.serialize,
     registry.deserialize,
 )
-
-
-def get(identifier: Any) -> Any:
-    """Resolves a string name, a config from `serialize` or a `KLSchedule`."""
-    if isinstance(identifier, str) and identifier in registry.classes:
-        schedule = registry.classes[identifier]
-        required = required_arguments(schedule)
-        if required:
-            raise ValueError(
-                "This KL schedule needs a number: pass "
-                f"`tfbbb.kl_schedules.{schedule.__name__}({', '.join(required)})`. "
-                f"Received: kl_schedule={identifier!r}"
-            )
-    return registry.get(identifier)
 
 
 __all__ = [

@@ -138,13 +138,7 @@ class LinearWarmup(KLSchedule):
 
     def __init__(self, epochs: Epochs = 10, each_batch: EachBatch = True):
         self.epochs = self.warmup_epochs = positive_number("epochs", epochs)
-        if not isinstance(each_batch, bool):
-            raise ValueError(
-                "`each_batch` must be True or False. "
-                f"Received: each_batch={each_batch!r}"
-            )
-        self.each_batch = each_batch
-        self.varies_within_epoch = self.each_batch
+        self.each_batch = self.varies_within_epoch = each_batch
 
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float

@@ -28,15 +28,9 @@ names, get, make, serialize, deserialize = (
 
 
 def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:
-    """Returns the support of the targets of a likelihood of numbers.
+    """Returns the support of the targets of a likelihood of numbers by its name.
 
-    Args:
-        name: Name of the likelihood, such as `"beta"`.
-        config: Its non-default arguments.
-
-    Raises:
-        KeyError: No likelihood of numbers in `tfbbb.likelihoods` has this name.
-        ValueError: No number lies between the bounds.
+    `config` has its non-default arguments. Raises KeyError for other names.
     """
     support = registry.classes[name].support_of(**(config or {}))
     if support is None:

@@ -14,12 +14,9 @@ class Bernoulli(Classification):
     """Class 0 or 1: `p(y = 1 | f) = sigmoid(f)`; the network gives one logit.
 
     Targets are 0 and 1, [n] or [n, 1], or one-hot rows, [n, 2]. Mean, variance and
-    probabilities are of both classes, [n, 2], as for `Categorical`; `model.predict`
-    returns the probability of class 1, [n, 1].
-
-    Several labels of a row are places, independent of each other given the outputs: the
-    network ends in [rows, labels, 1] (`keras.layers.Reshape((labels, 1))`), targets are
-    [rows, labels].
+    probabilities are of both classes, [n, 2]; `model.predict` returns the probability
+    of class 1, [n, 1]. Several labels of a row are places: the network ends in
+    [rows, labels, 1] (`keras.layers.Reshape((labels, 1))`), targets are [rows, labels].
 
     Example:
 

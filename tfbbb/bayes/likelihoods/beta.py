@@ -14,7 +14,12 @@ from tfbbb.bayes.families.arguments import Number
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.mean_concentration import Concentration, MeanConcentration
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize, soft_clip
+from tfbbb.bayes.likelihoods.regression import (
+    Heteroscedastic,
+    Standardize,
+    broadcast_together,
+    soft_clip,
+)
 
 # At larger logits, single precision rounds the mean to a bound.
 _LARGEST_LOGIT = 30.0
@@ -164,7 +169,7 @@ class Beta(MeanConcentration):
         upper, lower = self._parameters(outputs)
         above, _ = self._distances(values, upper.dtype)
         return tf.math.betainc(
-            *_broadcast(upper, lower, tf.clip_by_value(above, 0.0, 1.0))
+            *broadcast_together(upper, lower, tf.clip_by_value(above, 0.0, 1.0))
         )
 
     def _distances(
@@ -177,7 +182,7 @@ class Beta(MeanConcentration):
     def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
         import tensorflow_probability as tfp
 
-        upper, lower, levels = _broadcast(*parameters, levels)
+        upper, lower, levels = broadcast_together(*parameters, levels)
         # TFP's inverse is wrong by up to 90 % at a level of one half. Start beside it,
         # and correct the result by one step of Newton's method.
         at_half = tf.abs(levels - 0.5) < 1e-8
@@ -192,10 +197,3 @@ class Beta(MeanConcentration):
         corrected = share - excess * tf.exp(-log_density)
         share = tf.where(at_half, tf.clip_by_value(corrected, 0.0, 1.0), share)
         return self.low + (self.high - self.low) * share
-
-
-def _broadcast(*tensors: tf.Tensor) -> list[tf.Tensor]:
-    shape = tf.shape(tensors[0])
-    for tensor in tensors[1:]:
-        shape = tf.broadcast_dynamic_shape(shape, tf.shape(tensor))
-    return [tf.broadcast_to(tensor, shape) for tensor in tensors]

@@ -115,10 +115,6 @@ class Likelihood(_Layer):
         """Returns a likelihood for a model of other members, with the same variables.
 
         Parameters that a single posterior has learned become those of every member.
-
-        Raises:
-            ValueError: The parameters are those of another number of members, or of
-                another number of targets or classes.
         """
         copy = type(self).from_config({**self.get_config(), "members": members})
         copy.build(output_shape)
@@ -135,11 +131,7 @@ class Likelihood(_Layer):
 
     @property
     def discrete(self) -> bool:
-        """Whether targets are integers.
-
-        If so, `cdf` is a step function, `prob` the probability mass, and `quantile` the
-        smallest integer whose `cdf` reaches the level.
-        """
+        """Whether targets are integers, `cdf` a step function and `prob` a mass."""
         return self.support is not None and self.support.integer
 
     @property
@@ -206,9 +198,6 @@ class Likelihood(_Layer):
         """Validates targets and returns them in the shape that `log_prob` takes.
 
         Only those that are `counted`, [rows, places...] or [rows], are validated.
-
-        Raises:
-            ValueError: The targets have another shape, or a value outside the support.
         """
         raise NotImplementedError
 
@@ -290,10 +279,9 @@ class Likelihood(_Layer):
     def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
         """Appends the variance of normal locations to outputs, [..., P + k].
 
-        This integrates over a linear last layer: given the layer before it, the first k
-        outputs are normal with this variance, in the units of the network. For the
-        returned outputs, `log_prob`, `cdf`, `prob`, `quantile` and `sample` include
-        both variances, and `parameters` and `variance` describe the noise alone.
+        This integrates over a linear last layer: the first k outputs are normal with
+        this variance, in the units of the network. For the returned outputs, all
+        answers include both variances but `parameters` and `variance`, of the noise.
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 

@@ -31,8 +31,7 @@ class MultivariateNormal(NormalNoise):
     the k (k - 1) / 2 entries of C, together `k + k (k + 1) / 2`. Initially the noise
     has the variances of the targets, and no correlation.
 
-    `log_prob` and `sample` describe all targets together; `variance`, `cdf`, `prob`
-    and `quantile` describe each target by itself (its marginal distribution).
+    `log_prob` and `sample` describe all targets together, other methods the marginals.
 
     Example:
 

@@ -28,9 +28,8 @@ class OrderedLogistic(Classification):
     by a softplus. They start where the classes are as frequent as in the training
     targets for `loc = 0`.
 
-    Targets are class indices in their order, [n] or [n, 1], or one-hot rows, [n, C].
-    Mean, variance and probabilities are of the classes, as for `Categorical`; quantiles
-    are class indices.
+    Targets, mean, variance and probabilities are as for `Categorical`; quantiles are
+    class indices.
 
     Example:
 

@@ -385,6 +385,14 @@ def at_least_float32(outputs: Tensor) -> tf.Tensor:
     return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)
 
 
+def broadcast_together(*tensors: tf.Tensor) -> list[tf.Tensor]:
+    """Returns the tensors in the shape that all of them broadcast to."""
+    shape = tf.shape(tensors[0])
+    for tensor in tensors[1:]:
+        shape = tf.broadcast_dynamic_shape(shape, tf.shape(tensor))
+    return [tf.broadcast_to(tensor, shape) for tensor in tensors]
+
+
 def soft_clip(values: tf.Tensor, low: Tensor, high: Tensor, margin: float) -> tf.Tensor:
     """Returns values between `low` and `high`, [k], as they are, others near them.
 

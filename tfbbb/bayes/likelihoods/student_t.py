@@ -18,6 +18,7 @@ from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Re
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
+    broadcast_together,
     positive,
     soft_limit,
 )
@@ -46,18 +47,15 @@ class StudentT(LocationScale):
 
         p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
 
-    with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. The fewer
-    degrees of freedom, the heavier the tails; with many it approaches `Normal`. `loc`,
-    and shift and scale of the targets, are as for `Normal`. A learned `df` is initially
-    6, and the noise initially has the variance of the targets.
+    with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. `loc`, and
+    shift and scale of the targets, are as for `Normal`. A learned `df` is initially 6,
+    and the noise initially has the variance of the targets. A heteroscedastic network
+    gives 3k outputs: k locations, k raw scales and k raw `df` (2k where `df` is given).
 
     Near 2 degrees of freedom the variance is large beyond measure. The training targets
     therefore bound a learned or predicted scale so that the standard deviation is less
-    than their range, greatest minus least. Up to half of that, which no distribution
-    within the range exceeds (Popoviciu 1935), the scale is left as it is.
-
-    A heteroscedastic network gives 3k outputs: the k locations, then k raw scales, then
-    k raw degrees of freedom (2k where `df` is given).
+    than their range. Up to half of that, which no distribution within the range exceeds
+    (Popoviciu 1935), the scale is left as it is.
 
     Example:
 
@@ -141,7 +139,7 @@ class StudentT(LocationScale):
 
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         df = tf.cast(shape[0], tf.float64)
-        wanted, df = _broadcast(tf.cast(levels, tf.float64), df)
+        wanted, df = broadcast_together(tf.cast(levels, tf.float64), df)
         # The lower tail has all its digits.
         lower = tf.clip_by_value(tf.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
         # No distribution with this variance has a lower quantile (Cantelli 1928).
@@ -177,8 +175,3 @@ def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
         -0.5 * math.log(2.0 * math.pi) - inverse * series,
         few - 0.5 * tf.math.log(2.0 * math.pi * half),
     )
-
-
-def _broadcast(one: tf.Tensor, other: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    shape = tf.broadcast_dynamic_shape(tf.shape(one), tf.shape(other))
-    return tf.broadcast_to(one, shape), tf.broadcast_to(other, shape)

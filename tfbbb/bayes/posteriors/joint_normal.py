@@ -30,9 +30,7 @@ class JointNormal(NormalPosterior):
     tensors of a draw use the same noise z [D], so weights of different layers are
     correlated. A tensor stores its rows and the index of its first row, which is 0
     until it is set; `tfbbb.inference.Laplace(structure="full")` sets it.
-
-    The entropy of a tensor is that given the tensors before it, so the entropies of all
-    tensors add up to the entropy of q.
+    The entropies of the tensors, each given those before it, add up to that of q.
 
     Example:
 
@@ -105,13 +103,6 @@ class JointNormal(NormalPosterior):
         diagonal = tf.reduce_sum(own * factor, axis=-1)
         log_scales = tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
-
-    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
-        raise ValueError(
-            "A tensor of a joint normal has no density of its own. Use the `mean` and "
-            "the `variance` of the weight, or a prior with a closed form such as "
-            f"'normal'. Received: posterior={self!r}"
-        )
 
     def factor(self, parameters: Parameters) -> Tensor:
         """Returns the rows L_t of the factor, [..., n, D]: 0 above the diagonal."""

@@ -65,9 +65,3 @@ class Point(Posterior):
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         leading = tf.shape(noise)[:-1]
         return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
-
-    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
-        raise ValueError(
-            "The posterior 'point' has no density. Use the `mean` of the weight, or "
-            f"give the layer another posterior. Received: posterior={self!r}"
-        )

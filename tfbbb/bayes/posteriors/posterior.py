@@ -35,9 +35,7 @@ class Posterior(Strategy):
     whatever the dtype of the layer.
 
     Parameters, noise and weights may have leading axes (members of an ensemble,
-    samples), which broadcast: a parameter is [..., *its own shape], w is
-    [..., *shape].
-
+    samples), which broadcast: a parameter is [..., *its own shape], w is [..., *shape].
     A class with the decorator `tfbbb.posteriors.register` has a string name. Jobs may
     give the arguments of its constructor that are annotated with a `pydantic.Field`.
 
@@ -143,7 +141,12 @@ class Posterior(Strategy):
 
     def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         """Returns log q(weights), summed over the weights, [...], in nats."""
-        raise NotImplementedError
+        raise ValueError(
+            f"The posterior '{snake_case(type(self).__name__)}' has no density of one "
+            "tensor. Use the `mean` and the `variance` of the weight, a prior with a "
+            "closed form such as 'normal', or another posterior. "
+            f"Received: posterior={self!r}"
+        )
 
     def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns E[-log q(w)], [...], in nats, if it has a closed form."""

@@ -40,9 +40,6 @@ class EmpiricalNormal(Prior):
 
     >>> import tfbbb
     >>> layer = tfbbb.layers.DenseVariational(4, prior="empirical_normal")
-
-    Raises:
-        ValueError: When built for fewer than 10 weights.
     """
 
     # The scale shrinks to 0 with the weights.

@@ -47,11 +47,6 @@ class FromPosterior(Prior):
 
     Args:
         model: A built Keras model or layer with variational weights.
-
-    Raises:
-        ValueError: The model has no variational weights; or, when built, the model has
-            no weight of this path, or its weight has another shape or number of
-            members.
     """
 
     _from_config = False

@@ -26,10 +26,10 @@ class GammaNormal(PriorOfSquares):
         log p(w) = log Gamma(a + n/2) - log Gamma(a) + a log b - n/2 log(2 pi)
                    - (a + n/2) log(b + sum_i w_i^2 / 2)
 
-    For a normal posterior this library uses the KL divergence of q(w) q(lam) from the
-    joint prior of w and lam, at the optimum q(lam) = Gamma(a + n/2, b + E[sum_i w_i^2]
-    / 2). It replaces the sum in log p by E[sum_i w_i^2]. The result is an upper bound
-    of KL(q(w) || p(w)), and tight for many weights, whose sum of squares varies little.
+    For a normal posterior, the KL divergence is that of q(w) q(lam) from the joint
+    prior of w and lam, at the optimum q(lam) = Gamma(a + n/2, b + E[sum_i w_i^2] / 2).
+    It replaces the sum in log p by E[sum_i w_i^2], and is an upper bound of
+    KL(q(w) || p(w)), tight for many weights.
 
     Example:
 

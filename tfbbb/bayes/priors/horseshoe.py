@@ -29,11 +29,10 @@ class Horseshoe(PriorOfSquares, ScaledPrior):
         log p(w_i) = log(exp(z) E1(z)) - log(s sqrt(2 pi^3)),   z = w_i^2 / (2 s^2)
 
     The density is infinite at zero, which shrinks most weights, and has the tails of a
-    Cauchy distribution, which leaves the others large. Near the pole at zero, gradients
-    of draws have infinite variance. For a normal posterior this library therefore uses
-    the KL divergence of q(w) q(lam) from the joint prior of w and lam, at the optimum
-    of each q(lam_i): it replaces w_i^2 above by E[w_i^2]. The result is smooth, needs
-    no draw, and is an upper bound of KL(q(w) || p(w)) by Jensen's inequality.
+    Cauchy distribution, which leaves the others large. For a normal posterior, the KL
+    divergence is that of q(w) q(lam) from the joint prior of w and lam, at the optimum
+    of each q(lam_i): it replaces w_i^2 above by E[w_i^2]. It is smooth, needs no draw,
+    and is an upper bound of KL(q(w) || p(w)) by Jensen's inequality.
 
     Example:
 

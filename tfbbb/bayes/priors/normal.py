@@ -45,10 +45,6 @@ class Normal(PriorOfSquares, ScaledPrior):
 
     def __init__(self, scale: Scale = "fan_in", trainable: Trainable = False):
         super().__init__(scale)
-        if not isinstance(trainable, bool):
-            raise ValueError(
-                f"`trainable` must be True or False. Received: trainable={trainable!r}"
-            )
         self.trainable = trainable
 
     def add_variables(

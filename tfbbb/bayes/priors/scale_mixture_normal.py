@@ -84,12 +84,9 @@ class ScaleMixtureNormal(Prior):
 
         If q is wider than the region of the narrow component, few draws meet the steep
         slopes of its peak. There the gradient of the second part is the score-function
-        estimate, which depends on the height of the peak and not on its slopes. Unlike
-        a quadrature with fixed nodes, it is unbiased for a peak of any width.
-
-        The variance of the gradient is never larger than for `log q(w) - log p(w)`, and
-        for most q smaller by orders of magnitude. `noise` is the draws as
-        `(w - mean) / stddev`, without a gradient.
+        estimate, which depends on the height of the peak and not on its slopes. The
+        variance of the gradient is never larger than for `log q(w) - log p(w)`, and for
+        most q far smaller. `noise` is `(w - mean) / stddev`, without a gradient.
         """
         stddev = tf.sqrt(variance)
         weights = mean + stddev * noise

@@ -172,7 +172,9 @@ class Registry(Generic[T]):
         if name not in self.classes:
             raise ValueError(self._unknown(name))
         cls = self.classes[name]
-        required = [n for n, p in _arguments(cls).items() if p.default is p.empty]
+        # mypy looks for the hash of a class in its instances.
+        arguments = _arguments(cls)  # type: ignore[arg-type]
+        required = [n for n, p in arguments.items() if p.default is p.empty]
         if not options.keys() >= {*required}:
             raise ValueError(
                 f"This {self._kind} needs arguments: pass "

@@ -46,6 +46,8 @@ class EinsumDenseVariational(LinearVariationalLayer, keras.layers.EinsumDense):
         [batch, ...], as the equation says.
     """
 
+    partial_output_shape: tuple[int | None, ...]
+
     @property
     def use_bias(self) -> bool:
         """Whether a bias is added."""

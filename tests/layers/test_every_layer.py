@@ -324,7 +324,7 @@ def test_gradients_of_members_are_those_of_each_alone(noise_of_its_place):
                 both[index],
                 one,
                 rtol=2e-3,
-                atol=1e-5 + 1e-4 * np.abs(one).max(),
+                atol=1e-5 + 1e-4 * np.abs(one).max(initial=0.0),
                 err_msg=path,
             )
 

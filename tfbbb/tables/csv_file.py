@@ -4,7 +4,6 @@ import csv
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from tfbbb.tables.column_names import (
     describe_names,
     fill_names,
 )
-from tfbbb.tables.csv_blocks import CsvBlocks, UncertainRows, parse_blocks, write_blocks
 from tfbbb.tables.csv_rows import (
     RECENT,
     RegularRows,
     is_number,
     may_end_table,
     read_rows,
-    regular_rows,
 )
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect
@@ -43,6 +40,7 @@ from tfbbb.tables.text_encoding import (
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
+_CELLS_PER_BATCH = 2**18
 # Also after a space, as in "1, NaN".
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 
@@ -67,9 +65,15 @@ class TextColumns:
 
     def parse(self, rows: RegularRows) -> Iterator[pa.RecordBatch]:
         """Yields regular rows in batches."""
-        self.rows = rows
-        parse = partial(_parse_block, self.names, Dialect(has_header=False))
-        return parse_blocks(write_blocks(rows, BLOCK_BYTES), parse)
+        self.rows, cells = rows, (row.cells for row in rows)
+        missing, none = pa.array(_NULL), pa.scalar(None, pa.string())
+        while some := [*islice(cells, max(1, _CELLS_PER_BATCH // len(self.names)))]:
+            columns = (
+                pa.array(column, pa.string()) for column in zip(*some, strict=True)
+            )
+            yield pa.RecordBatch.from_arrays(
+                [pc.if_else(pc.is_in(x, missing), none, x) for x in columns], self.names
+            )
 
     def name(
         self,
@@ -159,9 +163,6 @@ class CsvFile:
             self._end = BlankEnd()
             batches = self._check(self._end.without(self._open()))
             yield from columns.name(self._source.path, batches, WITHOUT_TYPES | commas)
-        except UncertainRows:
-            self._regularise()
-            raise
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             if "CSV parse error" in str(error):
                 self._regularise()
@@ -184,9 +185,16 @@ class CsvFile:
         dialect, columns = self._parsed_dialect, self._columns
         columns.rows = None
         if self._is_irregular or not dialect.suits_arrow:
-            return columns.parse(regular_rows(self._source, dialect, columns.given))
-        parse = partial(_parse_block, columns.names)
-        return iter(CsvBlocks(self._source, dialect, parse))
+            source = self._source
+            return columns.parse(
+                RegularRows(
+                    lambda: read_rows(source, dialect),
+                    dialect,
+                    columns.given,
+                    where=str(source.path),
+                )
+            )
+        return _stream(self._source, dialect, columns.names)
 
     def _check(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Checks that all rows were understood; raises `StartOver` if not."""
@@ -266,29 +274,26 @@ def _check_quotes(source: CsvSource, dialect: Dialect) -> None:
         raise TableError(f"{source.path}: {error}.") from None
 
 
-def _parse_block(
-    names: Sequence[str], dialect: Dialect, block: memoryview | bytes, is_first: bool
-) -> pa.RecordBatch:
-    """Parses whole rows; the first begin with the header, if the file has one."""
-    table = pa.csv.read_csv(
-        pa.BufferReader(pa.py_buffer(block)),
-        pa.csv.ReadOptions(
-            column_names=names,
-            skip_rows=dialect.header_line - 1 if is_first else 0,
-            skip_rows_after_names=int(is_first and dialect.has_header),
-            # One block, in the calling thread.
-            block_size=len(block) + 1,
-            use_threads=False,
-        ),
-        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        pa.csv.ConvertOptions(
-            null_values=_NULL,
-            strings_can_be_null=True,
-            column_types=dict.fromkeys(names, pa.string()),
-        ),
-    )
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+def _stream(
+    source: CsvSource, dialect: Dialect, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows that Arrow parses."""
+    with source.open_as_utf8(dialect.encoding, is_damaged=dialect.is_damaged) as file:
+        yield from pa.csv.open_csv(
+            file,
+            pa.csv.ReadOptions(
+                column_names=names,
+                skip_rows=dialect.header_line - 1,
+                skip_rows_after_names=int(dialect.has_header),
+                block_size=source.longest,
+            ),
+            pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+            pa.csv.ConvertOptions(
+                null_values=_NULL,
+                strings_can_be_null=True,
+                column_types=dict.fromkeys(names, pa.string()),
+            ),
+        )
 
 
 def _complete(given: Sequence[str], dialect: Dialect) -> list[str]:

@@ -82,15 +82,6 @@ def parse_rows(
         raise csv.Error(f"line {start}: {error}") from None
 
 
-def regular_rows(
-    source: CsvSource, dialect: Dialect, header: Sequence[str]
-) -> "RegularRows":
-    """Returns the rows of a file below its header, made regular."""
-    return RegularRows(
-        lambda: read_rows(source, dialect), dialect, header, where=str(source.path)
-    )
-
-
 def read_rows(
     source: CsvSource, dialect: Dialect, *, strict: bool = False
 ) -> Iterator[Row]:

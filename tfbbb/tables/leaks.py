@@ -48,8 +48,9 @@ _GAPS, _MOST_SKIPPED = 0.1, 10.0
 _ROUNDING = 1e-6
 _TOO_GOOD = 0.999
 _ROWS_PER_VALUE = 5
-# Of sums: columns at most, and the error of weights that are 1 or -1.
-_MOST_TERMS_OF_SUM, _WEIGHT_ERROR = 200, 1e-3
+# Of sums: columns at most, and in all of them what rounding their decimals may change,
+# in roundings and of the range of the target.
+_MOST_TERMS_OF_SUM, _ROUNDINGS, _MOST_ROUNDING = 200, 10.0, 1e-3
 
 # Of groups: how many, of how many rows, and with how many constant columns.
 _FEWEST_NAMED_GROUPS, _FEWEST_GROUPS = 5, 20
@@ -97,9 +98,12 @@ class Leaks:
 
     def examine(self, column: ParsedColumn) -> list[Hint]:
         """Returns what the checks say of a feature; a reason stands alone."""
+        checks = [_find_constant, find_identifier]
+        if len(column.values) >= _FEWEST_ROWS:
+            checks = [_find_constant, self._find_repetition, find_identifier]
+            checks += [self._find_target] if self.target is not None else []
         hints: list[Hint] = []
-        repeats, tells = self._find_repetition, self._find_target
-        for check in (_find_constant, repeats, find_identifier, tells):
+        for check in checks:
             found = check(column)
             if found is not None and found.kind == "reason":
                 return [found]
@@ -126,11 +130,8 @@ class Leaks:
 
     def _find_repetition(self, column: ParsedColumn) -> Hint | None:
         """Finds an earlier column with the same values."""
-        if len(column.values) < _FEWEST_ROWS:
-            return None
-        # Adding 0.0 turns -0.0 into 0.0.
+        # Adding 0.0 turns -0.0 into 0.0. Codes of texts and numbers differ in meaning.
         digest = hashlib.sha256((column.numbers + 0.0).data).digest()
-        # The codes of texts and numbers differ in meaning.
         digest += column.kind.encode()
         earlier = self._seen.setdefault(digest, column.name)
         if earlier == column.name:
@@ -139,18 +140,15 @@ class Leaks:
 
     def _find_target(self, column: ParsedColumn) -> Hint | None:
         """Finds a column that gives the target away."""
-        target = self.target
-        if target is None or len(column.values) < _FEWEST_ROWS:
+        assert self.target is not None
+        if self.target.kind == "categorical":
+            return _compare_classes(column, self.target)
+        if column.kind == "categorical":
             return None
-        if target.kind == "categorical":
-            return _compare_classes(column, target)
-        return (
-            None if column.kind == "categorical" else _compare_numbers(column, target)
-        )
+        return _compare_numbers(column, self.target)
 
 
 def _find_constant(column: ParsedColumn) -> Hint | None:
-    """Finds the same value in every row."""
     values = column.numbers
     if column.missing.any() or values.min() < values.max():
         return None
@@ -181,69 +179,58 @@ def find_identifier(column: ParsedColumn) -> Hint | None:
     number, distinct = len(values), 1 + int(np.count_nonzero(gaps))
     if distinct < _MOSTLY_DISTINCT * number:
         return None
-    named = naming(column.name)
-    begins, span = float(ordered[0]), float(ordered[-1] - ordered[0]) + 1.0
+    named, begins = naming(column.name), float(ordered[0])
+    span = float(ordered[-1] - ordered[0]) + 1.0
     density = number / span
     rises, falls = bool((steps > 0).all()), bool((steps < 0).all())
     sequential = (rises or falls) and span <= (1 + _GAPS) * number
-    counts = _is_part_of_counter(gaps, span)
-    from_start = begins <= 1 + max(_GAPS * number, _MOST_SKIPPED / density)
-    least = _LEAST_DENSITY_IN_ORDER if rises or falls else _LEAST_DENSITY
-    is_dense = from_start and density >= least
     differ = f"Its {number} whole numbers all differ"
     if distinct < number:
         differ = f"{distinct} of its {number} whole numbers differ"
     gradually = f"Its whole numbers {'grow' if rises else 'fall'} from row to row"
     useless = "like an identifier, so a model learns nothing from it."
     leave = "leave it out if it is one (--ignore)."
-    cases: tuple[tuple[bool, str, str], ...] = (
-        (
-            sequential and begins <= 1 + _GAPS * number and named != "measurement",
-            *("reason", "It numbers the rows."),
-        ),
-        (named == "identifier", "reason", f"{differ}, {useless}"),
-        (distinct < number, "", ""),
-        (_YEARS[0] <= begins <= ordered[-1] <= _YEARS[1], "", ""),
-        (named == "numbering" and rises, "reason", f"{gradually}, {useless}"),
-        (
-            counts and (named == "numbering" or (named == "other" and is_dense)),
-            *("reason", f"{differ} and count with gaps, {useless}"),
-        ),
-        (
-            sequential,
-            *(
-                "remark",
-                f"It grows by one from row to row, like an identifier; {leave}",
-            ),
-        ),
-        (
-            rises or falls,
-            "remark",
-            f"{gradually}, like an identifier, a time or the reading of a meter; if it "
-            "is an identifier, leave it out (--ignore).",
-        ),
-        (counts, "remark", f"{differ}, like an identifier; {leave}"),
-    )
-    kind, text = next((case[1:] for case in cases if case[0]), ("", ""))
-    if kind == "reason":
-        option = shlex.quote(f"{column.name}=number")
-        keep = f"Name it in `features` (or say --column {option}) to keep it."
-        return Hint("reason", text, keep)
-    return Hint("remark", text) if text else None
+    if sequential and begins <= 1 + _GAPS * number and named != "measurement":
+        return _identifies(column, "It numbers the rows.")
+    if named == "identifier":
+        return _identifies(column, f"{differ}, {useless}")
+    if distinct < number or _YEARS[0] <= begins <= ordered[-1] <= _YEARS[1]:
+        return None
+    if named == "numbering" and rises:
+        return _identifies(column, f"{gradually}, {useless}")
+    counts = _is_part_of_counter(gaps, span)
+    from_start = begins <= 1 + max(_GAPS * number, _MOST_SKIPPED / density)
+    least = _LEAST_DENSITY_IN_ORDER if rises or falls else _LEAST_DENSITY
+    is_dense = named == "other" and from_start and density >= least
+    if counts and (named == "numbering" or is_dense):
+        return _identifies(column, f"{differ} and count with gaps, {useless}")
+    if sequential:
+        text = f"It grows by one from row to row, like an identifier; {leave}"
+        return Hint("remark", text)
+    if rises or falls:
+        meter = "like an identifier, a time or the reading of a meter; if it is an"
+        return Hint(
+            "remark", f"{gradually}, {meter} identifier, leave it out (--ignore)."
+        )
+    return Hint("remark", f"{differ}, like an identifier; {leave}") if counts else None
+
+
+def _identifies(column: ParsedColumn, text: str) -> Hint:
+    option = shlex.quote(f"{column.name}=number")
+    keep = f"Name it in `features` (or say --column {option}) to keep it."
+    return Hint("reason", text, keep)
 
 
 def _whole_numbers(column: ParsedColumn) -> np.ndarray | None:
     """Returns the known numbers if they may identify rows."""
     notation, number = column.notation, len(column.values)
-    if column.kind != "numeric" or number < _FEWEST_ROWS:
-        return None
-    if notation is not None and not (
+    has_unit = notation is not None and not (
         isinstance(notation, NumberNotation)
         and not (notation.currency or notation.unit or notation.percent)
-    ):
+    )
+    if column.kind != "numeric" or number < _FEWEST_ROWS or has_unit:
         return None
-    first = drop_missing(column.values[:_FIRST_ROWS])
-    if not _may_identify(first):
+    if not _may_identify(drop_missing(column.values[:_FIRST_ROWS])):
         return None
     values = drop_missing(column.values, column.missing)
     enough = len(values) >= max(_FEWEST_ROWS, (1 - _MOST_MISSING) * number)
@@ -262,9 +249,8 @@ def _may_identify(values: np.ndarray) -> bool:
 def _is_part_of_counter(gaps: np.ndarray, span: float) -> bool:
     """Whether distinct whole numbers look like rows drawn from a counter.
 
-    Two facts tell: measurements in the range would repeat (the problem of birthdays),
-    and of a random part the gaps are geometric, so the share of gaps of 1 is that of
-    the numbers that are there. More gaps of 1 tell of rows drawn in blocks.
+    Measurements in the range would repeat (the problem of birthdays), and of a random
+    part the share of gaps of 1 is that of the numbers that are there, or more.
     """
     number = len(gaps) + 1
     density = number / span
@@ -291,7 +277,7 @@ def _compare_numbers(column: ParsedColumn, target: ParsedColumn) -> Hint | None:
     if _is_monotone(x[first], y[first]) and _is_monotone(x, y):
         said = f"It is a monotone function of the target {target.name!r}."
         return _gives_away(column, said)
-    explained = _explained_variance(x, y)
+    explained = float(_correlations(x[:, np.newaxis], y)[0] / np.std(y)) ** 2 / len(y)
     if explained <= _TOO_GOOD:
         return None
     said = f"It alone explains {100 * explained:.2f} % of the variance of the target"
@@ -320,13 +306,6 @@ def _gives_away(column: ParsedColumn, said: str) -> Hint:
         f"{said} If it is not known before the target is, leave it out "
         f"(--ignore {shlex.quote(column.name)}).",
     )
-
-
-def _explained_variance(x: np.ndarray, y: np.ndarray) -> float:
-    """Returns the share of the variance of y that a + b x explains."""
-    x, y = x - x.mean(), y - y.mean()
-    scale = float(np.sqrt(float(x @ x) * float(y @ y)))
-    return (float(x @ y) / scale) ** 2 if 0 < scale < np.inf else 0.0
 
 
 def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
@@ -381,12 +360,13 @@ def _find_time(columns: Mapping[str, FirstRows]) -> tuple[str, str]:
     dates = [
         name
         for name, column in columns.items()
-        if column.kind == "date" and not BIRTHS.intersection(words(name))
+        if column.kind == "date"
+        and not BIRTHS.intersection(words(name))
+        and len(np.unique(drop_missing(column.values))) > 1
     ]
-    dates.sort(key=lambda name: not _is_in_order(columns[name].values))
-    for name in dates:
-        if len(np.unique(drop_missing(columns[name].values))) > 1:
-            return name, "It holds dates"
+    if dates:
+        in_order = (name for name in dates if _is_in_order(columns[name].values))
+        return next(in_order, dates[0]), "It holds dates"
     # Such as `year_sold` and `month_sold`, beside `year_built`.
     parts = {
         frozenset(words(name)) - PARTS_OF_YEARS: name
@@ -579,18 +559,16 @@ def _find_follow_up(
 
 
 def _is_time(name: str, column: FirstRows) -> bool:
+    if column.kind != "numeric" or not names_follow_up(name, TIMES):
+        return False
     known = drop_missing(column.values)
-    return (
-        column.kind == "numeric"
-        and names_follow_up(name, TIMES)
-        and len(np.unique(known)) > 2
-        and bool((known >= 0).all())
-    )
+    return len(np.unique(known)) > 2 and bool((known >= 0).all())
 
 
 def _is_event(name: str, column: FirstRows) -> bool:
-    known = drop_missing(column.values)
-    return names_follow_up(name, EVENTS) and len(np.unique(known)) == 2
+    return names_follow_up(name, EVENTS) and (
+        len(np.unique(drop_missing(column.values))) == 2
+    )
 
 
 def _find_sum(columns: Mapping[str, FirstRows], target: ParsedColumn) -> Warned:
@@ -618,38 +596,63 @@ def find_sum(
 ) -> tuple[tuple[int, str], ...]:
     """Returns the columns whose sum is the target, with the sign of each.
 
-    Least squares fit the target by all columns. If the fit is exact in each row, it
-    gives up one column after the other for as long as it stays so.
+    Least squares fit the target by all columns. If the fit is exact in each row, up to
+    the rounding of decimals, it gives up one column after the other for as long as it
+    stays so.
     """
-    columns, rows = _choose_terms(columns, target)
+    names, rows = _choose_terms(columns, target)
     y = target[rows]
-    if len(rows) < _FEWEST_ROWS or len(columns) < 2 or y.min() == y.max():
+    if len(rows) < _FEWEST_ROWS or len(names) < 2 or y.min() == y.max():
         return ()
-    x = np.stack([values[rows] for values in columns.values()], axis=1)
+    x = np.stack([columns[name][rows] for name in names], axis=1)
     # More rows than columns, so that no sum fits by chance.
     closest = np.argsort(-_correlations(x, y), kind="stable")
     left = [int(place) for place in closest[: len(rows) - _FEWEST_ROWS + 1]]
-    weights = _fit_exactly(x, y, left)
+    least = _ROUNDING * float(np.ptp(y))
+    rounding = _half_of_last_decimal(y) + sum(map(_half_of_last_decimal, x.T))
+    tolerance = max(least, min(_ROUNDINGS * rounding, _MOST_ROUNDING * np.ptp(y)))
+    weights = _fit_all(x, y, left, tolerance)
     if weights is None:
         return ()
-    sizes = dict(zip(left, np.abs(weights) * x[:, left].std(axis=0), strict=True))
-    least = _ROUNDING * max(sizes.values())
-    order = sorted(left, key=lambda place: float(sizes[place]))
-    none = [place for place in order if sizes[place] <= least]
+    order = [left[place] for place in np.argsort(np.abs(weights), kind="stable")]
+    none = [p for p, weight in zip(left, weights, strict=True) if abs(weight) <= least]
     for given_up in (none, *([place] for place in order)):
         others = [place for place in left if place not in given_up]
-        fewer = _fit_exactly(x, y, others) if 0 < len(others) < len(left) else None
-        if fewer is not None:
-            left, weights = others, fewer
-    if len(left) < 2 or np.abs(np.abs(weights) - 1.0).max() > _WEIGHT_ERROR:
+        if 0 < len(others) < len(left) and (
+            _fit_all(x, y, others, tolerance) is not None
+        ):
+            left = others
+    left.sort()
+    signs = np.rint(np.linalg.lstsq(x[:, left], y)[0])
+    is_sum = len(left) > 1 and bool((np.abs(signs) == 1.0).all())
+    if not is_sum or np.abs(x[:, left] @ signs - y).max() > max(least, rounding):
         return ()
-    names, signs = list(columns), np.sign(weights).astype(int).tolist()
-    return tuple((sign, names[p]) for p, sign in sorted(zip(left, signs, strict=True)))
+    return tuple((int(sign), names[p]) for p, sign in zip(left, signs, strict=True))
+
+
+def _fit_all(
+    x: np.ndarray, y: np.ndarray, places: list[int], tolerance: float
+) -> np.ndarray | None:
+    """Returns the largest terms of a sum of columns that is y in each row, or None."""
+    scaled = x[:, places] / np.abs(x[:, places]).max(axis=0)
+    number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
+    some = np.linspace(0, len(x) - 1, number).astype(int)
+    weights: np.ndarray = np.linalg.lstsq(scaled[some], y[some])[0]
+    return weights if np.abs(scaled @ weights - y).max() <= tolerance else None
+
+
+def _half_of_last_decimal(numbers: np.ndarray) -> float:
+    """Returns what rounding changes at most; 0.0 for whole and for long numbers."""
+    for decimals in range(4):
+        scaled = numbers * 10.0**decimals
+        if np.abs(scaled - np.rint(scaled)).max() < _ROUNDING:
+            return 0.5 * 10.0**-decimals if decimals else 0.0
+    return 0.0
 
 
 def _choose_terms(
     columns: Mapping[str, np.ndarray], target: np.ndarray
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
+) -> tuple[list[str], np.ndarray]:
     """Returns the columns with the fewest gaps, and the rows that are complete."""
     known = {name: ~np.isnan(values) for name, values in columns.items()}
     order = sorted(columns, key=lambda name: -int(known[name].sum()))
@@ -661,22 +664,10 @@ def _choose_terms(
         if both.any() and np.ptp(columns[name][both]) > 0:
             chosen.add(name)
             complete = both
-    kept = {name: values for name, values in columns.items() if name in chosen}
-    return kept, np.flatnonzero(complete)
+    return [name for name in columns if name in chosen], np.flatnonzero(complete)
 
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = x - x.mean(axis=0), y - y.mean()
     sizes = np.linalg.norm(x, axis=0)
     return np.abs(y @ x) / np.where(sizes > 0, sizes, np.inf)
-
-
-def _fit_exactly(x: np.ndarray, y: np.ndarray, places: list[int]) -> np.ndarray | None:
-    """Returns the weights of some columns whose sum is y in each row, or None."""
-    x = x[:, places]
-    number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
-    some = np.linspace(0, len(x) - 1, number).astype(int)
-    scales = np.abs(x).max(axis=0)
-    weights: np.ndarray = np.linalg.lstsq(x[some] / scales, y[some])[0] / scales
-    tolerance = _ROUNDING * (y.max() - y.min())
-    return weights if np.abs(x @ weights - y).max() <= tolerance else None

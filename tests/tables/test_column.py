@@ -7,6 +7,7 @@ import pytest
 
 from tfbbb.tables import Column, Schema, TableError
 from tfbbb.tables.cells import Cells
+from tfbbb.tables.column import infer_column
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.words import TextNotation
@@ -16,7 +17,7 @@ from tfbbb.tables.values import MISSING_DATE
 
 
 def inferred(values, rows=None):
-    return Column.infer(pa.table({"a": values}), "a", rows)
+    return infer_column(pa.table({"a": values}), "a", rows)[0]
 
 
 def test_statistics_use_known_values_in_double_precision():
@@ -54,7 +55,7 @@ def test_categories_come_from_training_rows_including_missing_as_empty_text():
 )
 def test_every_type_of_numbers_or_text_is_read(values, kind, read):
     table = pa.table({"a": values})
-    column = Column.infer(table, "a", None)
+    column = infer_column(table, "a")[0]
     assert column.kind == kind
     np.testing.assert_array_equal(column.values(table), read)
 
@@ -183,7 +184,7 @@ def test_the_only_dash_among_words_is_said_to_be_missing():
     )
     # Another mark, that came later, is missing as well.
     assert column.values(pa.table({"a": ["-", "?", "--"]})).tolist() == ["", "", "--"]
-    asked = Column.infer(pa.table({"a": cells}), "a", None, override=Override("text"))
+    asked = infer_column(pa.table({"a": cells}), "a", None, Override("text"))[0]
     assert asked.categories == ("-", "blue", "red")
 
 
@@ -232,7 +233,7 @@ def test_dates_of_every_type_are_seconds():
 )
 def test_an_override_says_what_a_column_is(text, cells, read):
     table = pa.table({"a": cells})
-    column = Column.infer(table, "a", None, override=Override.parse(text))
+    column = infer_column(table, "a", None, Override.parse(text))[0]
     values = column.values(table)
     np.testing.assert_array_equal(values, np.array(read, dtype=values.dtype))
 
@@ -265,7 +266,7 @@ def test_an_override_without_meaning_is_refused(text, message):
 )
 def test_cells_that_contradict_an_override_are_refused(text, cells, message):
     with pytest.raises(TableError, match=message):
-        Column.infer(pa.table({"a": cells}), "a", None, override=Override.parse(text))
+        infer_column(pa.table({"a": cells}), "a", None, Override.parse(text))[0]
 
 
 @pytest.mark.parametrize(("rows", "intervals"), [(100, 12), (4000, 20), (20_000, 48)])
@@ -283,7 +284,7 @@ def test_more_rows_get_more_edges(rows, intervals):
 )
 def test_a_name_tells_amounts_from_months_in_digits(name, kind):
     months = [year * 100 + month for year in (2011, 2012) for month in range(1, 13)]
-    column = Column.infer(pa.table({name: months}), name, None)
+    column = infer_column(pa.table({name: months}), name)[0]
     assert column.kind == kind
 
 

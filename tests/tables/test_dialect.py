@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
-from tfbbb.tables import Column, TableError, TableScan, csv_file, read_table
+from tfbbb.tables import TableError, TableScan, csv_file, read_table
+from tfbbb.tables.column import infer_column
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.scan import read_cells
 
@@ -329,14 +330,14 @@ def test_late_rows_may_have_decimal_commas(tmp_path, monkeypatch, rows, values):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**16)
     cells = ["1;x", "12;x"] * 8_000
     table = read_cells(written(tmp_path, "\n".join(["a;b", *cells, *rows])))
-    found = Column.infer(table, "a", None).values(table)[-len(values) :]
+    found = infer_column(table, "a")[0].values(table)[-len(values) :]
     assert found.tolist() == values
 
 
 def test_a_late_decimal_point_beside_commas_is_one(tmp_path):
     path = written(tmp_path, "a;b\n" + "1,5;2\n" * 12_000 + "2,5;3.5\n")
     table = read_cells(path)
-    last = [Column.infer(table, name, None).values(table)[-1] for name in "ab"]
+    last = [infer_column(table, name)[0].values(table)[-1] for name in "ab"]
     assert last == [2.5, 3.5]
 
 

@@ -10,8 +10,9 @@ import tfbbb
 from tests.training import trainings
 from tfbbb.base.call_context import call_with
 from tfbbb.layers.row_axes import row_axes
-from tfbbb.tables import Column, Schema
+from tfbbb.tables import Schema
 from tfbbb.tables.calendar_features import CalendarFeatures, year_and_month
+from tfbbb.tables.column import infer_column
 from tfbbb.tables.number_features import PiecewiseLinearEncoding, Standardize
 from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.text_features import HashedText, OneHot, text_bucket
@@ -126,7 +127,7 @@ def test_features_are_days_years_and_cycles_of_the_calendar():
     low = int(np.datetime64("2019-03-05T10:00:00", "s").astype(int))
     seconds = low + np.append(0, generator.integers(0, 3 * 365 * DAY, 200))
     table = pa.table({"when": pa.array(seconds, pa.timestamp("s"))})
-    column = Column.infer(table, "when", None)
+    column = infer_column(table, "when")[0]
     assert column.cycles == ("month", "weekday", "hour")
     names = ("low", "high", "mean", "scale", "missing", "constant", "cycles")
     layer = CalendarFeatures([{name: getattr(column, name) for name in names}])
@@ -177,7 +178,7 @@ def test_a_minute_is_resolved_far_from_1970():
 
 def test_dates_without_times_have_no_hours():
     days = pa.array([datetime.date(2020, 1, i + 1) for i in range(20)])
-    column = Column.infer(pa.table({"day": days}), "day", None)
+    column = infer_column(pa.table({"day": days}), "day")[0]
     assert column.cycles == ("weekday",)
 
 

@@ -3,13 +3,13 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import read_table
-from tfbbb.tables.column import Column
+from tfbbb.tables.column import infer_column
 from tfbbb.tables.notations.number import NumberNotation
 
 
 def inferred(cells, name="a"):
     cells = cells if isinstance(cells, pa.Array) else pa.array(cells)
-    return Column.infer(pa.table({name: cells}), name, None)
+    return infer_column(pa.table({name: cells}), name)[0]
 
 
 def numbered(numbers, unit, times=5):
@@ -67,7 +67,7 @@ def test_numbers_with_letters_in_too_few_rows_stay_numbers():
 def test_numbered_categories_are_in_the_order_of_bare_ones(written):
     months = [*range(1, 13)] * 5
     bare = pa.array(map(str, months)).dictionary_encode()
-    categories = Column.infer(pa.table({"a": bare}), "a", None).categories
+    categories = infer_column(pa.table({"a": bare}), "a")[0].categories
     assert [*categories] == [*map(str, range(1, 13))]
     texts = inferred([written.format(month) for month in months]).categories
     assert texts == tuple(map(written.format, range(1, 13)))
@@ -127,9 +127,9 @@ def test_months_of_two_digits_are_read_from_files(tmp_path):
     path = tmp_path / "months.csv"
     path.write_text("month,zip\n" + "".join(f"{m:02d},0156{m}\n" for m in range(1, 10)))
     table = read_table(path)
-    month = Column.infer(table, "month", None)
+    month = infer_column(table, "month")[0]
     assert (month.kind, month.low, month.high) == ("numeric", 1.0, 9.0)
-    assert Column.infer(table, "zip", None, required=True).kind == "categorical"
+    assert infer_column(table, "zip", required=True)[0].kind == "categorical"
     # Rows without a leading zero are whole numbers where a file is read.
     path.write_text("month,zip\n11,94110\n12,10001\n")
     assert month.values(read_table(path)).tolist() == [11.0, 12.0]

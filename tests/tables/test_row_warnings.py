@@ -3,12 +3,12 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.tables.column import Column
+from tfbbb.tables.column import Column, infer_column
 from tfbbb.tables.row_warnings import ColumnFaults, ReadColumns, RowWarnings
 
 TRAINING = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 3.0]])
 COLUMNS = [
-    Column.infer(pa.table({name: TRAINING[:, i]}), name, None)
+    infer_column(pa.table({name: TRAINING[:, i]}), name)[0]
     for i, name in enumerate("abc")
 ]
 # A model of a Keras program knows no range.
@@ -23,15 +23,10 @@ ROWS = np.float32(
 )
 
 
-def test_a_matrix_has_the_warnings_of_its_columns():
-    warnings = RowWarnings(COLUMNS)
-    columns = {column.name: ROWS[:, i] for i, column in enumerate(COLUMNS)}
-    assert warnings.find_in_matrix(ROWS).by_row() == warnings.find(columns).by_row()
-
-
 def test_every_value_outside_of_training_has_a_warning():
     assumed = "has no value; the mean of training is assumed."
-    assert RowWarnings(COLUMNS).find_in_matrix(ROWS).by_row() == [
+    columns = {column.name: ROWS[:, i] for i, column in enumerate(COLUMNS)}
+    assert RowWarnings(COLUMNS).find(columns).by_row() == [
         [],
         [
             "Column 'a' is 1.5, outside the range of training, 0 to 1.",

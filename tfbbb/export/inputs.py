@@ -125,10 +125,7 @@ def find_faults(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults
 def _find_unusual(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
     features = manifest.features
     if manifest.inputs == "matrix":
-        matrix = tensors["inputs"]
-        if features[0].kind == "numeric":
-            return manifest.row_warnings.find_in_matrix(matrix)
-        named = zip(features, matrix.T, strict=True)
+        named = zip(features, tensors["inputs"].T, strict=True)
         return manifest.row_warnings.find({f.name: column for f, column in named})
     values = {feature.name: tensors[feature.tensor] for feature in features}
     return manifest.row_warnings.find(values)

@@ -34,20 +34,7 @@ class CalendarFeatures(RowEncoder):
     proleptic Gregorian calendar (Neri and Schneider 2023, "Euclidean affine functions
     and their application to calendar algorithms").
 
-    Input shape:
-        `[n, d]`, int64 seconds since 1970; the least int64 is missing.
-
-    Output shape:
-        `[n, p]`.
-
-    Example:
-    >>> import numpy as np
-    >>> week = {"low": 0, "high": 6 * 86400, "mean": 3.0, "scale": 2.0,
-    ...         "missing": False, "constant": False, "cycles": ["hour"]}
-    >>> layer = CalendarFeatures([week])
-    >>> np.asarray(layer(np.array([[0], [3 * 86400 + 6 * 3600]]))).round(3)
-    array([[-1.5  ,  0.   ,  1.   ],
-           [ 0.125,  1.   , -0.   ]], dtype=float32)
+    Takes int64 seconds since 1970 `[n, d]`, of which the least int64 is missing.
     """
 
     def __init__(self, columns: Sequence[Config], **kwargs: Any):
@@ -79,12 +66,9 @@ class CalendarFeatures(RowEncoder):
         passed = seconds - low
         days = ops.cast(passed // _DAY, "float32")
         days += ops.cast(passed % _DAY, "float32") / np.float32(_DAY)
-        features = []
-        if not column["constant"]:
-            shifted = days - np.float32(column["mean"])
-            features.append(shifted / np.float32(column["scale"]))
-        else:
-            features.append(ops.zeros_like(days))
+        shifted = days - np.float32(column["mean"])
+        scale = np.inf if column["constant"] else column["scale"]
+        features = [shifted / np.float32(scale)]
         day, second = seconds // _DAY, seconds % _DAY
         year, month = year_and_month(day)
         first, last = _year(column["low"]), _year(column["high"])

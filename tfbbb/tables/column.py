@@ -102,32 +102,6 @@ class Column:
     means: tuple[float, ...] = ()
 
     @classmethod
-    def infer(
-        cls,
-        table: ColumnSource,
-        name: str,
-        rows: np.ndarray | None,
-        *,
-        override: Override | None = None,
-        required: bool = False,
-    ) -> "Column":
-        """Infers a column from a table; kind and `missing` come from all rows.
-
-        Args:
-            table: Table with a column of this name.
-            name: Name of the column.
-            rows: Indices of the rows that give statistics and categories, or None
-                for all.
-            override: What the column is, in place of what its cells suggest.
-            required: Whether to accept texts that all differ.
-
-        Raises:
-            TableError: The column holds values of another type, an infinite value, no
-                value at all, sentences or other texts that all differ.
-        """
-        return infer_column(table, name, rows, override, required)[0]
-
-    @classmethod
     def describe(
         cls,
         parsed: ParsedColumn,
@@ -136,17 +110,9 @@ class Column:
         buckets: int = 0,
         remarks: tuple[str, ...] = (),
     ) -> "Column":
-        """Describes a parsed column.
+        """Describes a parsed column by the values of some rows, or of all.
 
-        Args:
-            parsed: The column.
-            rows: Indices of the rows that give statistics and categories, or None
-                for all.
-            buckets: Number of buckets for the texts; 0 to list them if they are few.
-            remarks: Sentences on how the column was understood.
-
-        Raises:
-            ColumnError: The column has no value in these rows.
+        `buckets` is the number of buckets for the texts; 0 lists them if they are few.
         """
         if parsed.kind == "categorical":
             statistics = _describe_texts(parsed, rows, buckets)
@@ -165,12 +131,7 @@ class Column:
         )
 
     def refitted(self, table: ColumnSource, rows: np.ndarray | None) -> "Column":
-        """Returns the column with the statistics and categories of some rows.
-
-        Args:
-            table: Table with a column of this name.
-            rows: Indices of the rows, or None for all.
-        """
+        """Returns the column with the statistics and categories of some rows."""
         column = Column.describe(
             self.parse(table), rows, buckets=self.buckets, remarks=self.remarks
         )
@@ -233,11 +194,7 @@ class Column:
         )
 
     def check(self, table: ColumnSource) -> None:
-        """Checks that all cells of this column of any table can be read.
-
-        Raises:
-            TableError: As for `parse`, or a cell is not in the notation or infinite.
-        """
+        """Raises a `TableError` unless all cells of this column of a table are read."""
         parsed = self.parse(table)
         check_all_readable(self.cells(table), parsed)
 
@@ -273,11 +230,16 @@ class Column:
 def infer_column(
     table: ColumnSource,
     name: str,
-    rows: np.ndarray | None,
-    override: Override | None,
-    required: bool,
+    rows: np.ndarray | None = None,
+    override: Override | None = None,
+    *,
+    required: bool = False,
 ) -> tuple[Column, ParsedColumn]:
-    """Infers a column of a table; see `Column.infer`."""
+    """Infers a column of a table; kind and `missing` come from all rows.
+
+    Statistics and categories come from some rows, or from all. An override says what
+    the column is. Texts that all differ are accepted if the column is required.
+    """
     cells = Cells.read(table, name)
     if override is not None:
         cells = cells.as_written
@@ -292,13 +254,12 @@ def infer_column(
         remarks += check_all_readable(cells, parsed)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
     if override is None and kind == "numeric":
-        column = replace(
-            column, remarks=(*remarks, *remark_on_large_numbers(cells, parsed))
-        )
+        column = column.with_remarks(*remark_on_large_numbers(cells, parsed))
     if override is None and kind == "categorical":
-        remarks += remark_on_codes(parsed)
-        remarks += check_texts(parsed, column.buckets, required)
-        column = replace(column, remarks=remarks)
+        codes = remark_on_codes(parsed)
+        column = column.with_remarks(
+            *codes, *check_texts(parsed, column.buckets, required)
+        )
     return column, parsed
 
 

@@ -100,8 +100,8 @@ def describe_names(
             "give them names."
         )
     if len(left_out) == 1:
-        number = min(left_out) + 1
-        yield f"Column {number} has neither a name nor values and is left out."
+        (place,) = left_out
+        yield f"Column {place + 1} has neither a name nor values and is left out."
     elif left_out:
         yield (
             f"{len(left_out)} columns, the first of them column {min(left_out) + 1}, "

@@ -33,21 +33,14 @@ def check_suits_most_texts(cells: Cells, notation: Notation, asked: str) -> None
     distinct = cells.texts.distinct
     if not len(distinct):
         return
-    unreadable = notation.parse(distinct).unreadable
-    if unreadable.all():
-        raise unreadable_as_asked(
-            cells.name,
-            asked,
-            f"none of its texts, such as {show_example(distinct)}, is one",
-        )
-    if 2 * unreadable.sum() > len(distinct):
-        wrong = distinct.filter(pa.array(unreadable))
-        raise unreadable_as_asked(
-            cells.name,
-            asked,
-            f"{len(wrong)} of its {len(distinct)} texts cannot be, such as "
-            f"{show_example(wrong)}",
-        )
+    wrong = distinct.filter(pa.array(notation.parse(distinct).unreadable))
+    if 2 * len(wrong) <= len(distinct):
+        return
+    reason = f"none of its texts, such as {show_example(distinct)}, is one"
+    if len(wrong) < len(distinct):
+        number = f"{len(wrong)} of its {len(distinct)} texts"
+        reason = f"{number} cannot be, such as {show_example(wrong)}"
+    raise unreadable_as_asked(cells.name, asked, reason)
 
 
 def unreadable_as_asked(name: str, asked: str, reason: str) -> ColumnError:
@@ -105,8 +98,7 @@ def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ..
         return ()
     known = np.abs(drop_missing(parsed.values, parsed.missing))
     rounded = (known >= _LARGEST_EXACT) & (known == np.floor(known))
-    number = int(rounded.sum())
-    if not number:
+    if not (number := int(rounded.sum())):
         return ()
     return (
         f"It has whole numbers of 2^53 or above, in {count_cells(number)}, of which "
@@ -118,11 +110,9 @@ def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ..
 def remark_on_codes(parsed: ParsedColumn) -> tuple[str, ...]:
     """Returns a remark on texts that are whole numbers, some with a leading zero."""
     texts = parsed.texts
-    whole = pc.match_substring_regex(texts, r"^\d*$")
-    if not pc.all(whole).as_py():
-        return ()
+    whole = pc.all(pc.match_substring_regex(texts, r"^\d*$")).as_py()
     codes = texts.filter(pc.match_substring_regex(texts, r"^0\d+$"))
-    if not len(codes):
+    if not whole or not len(codes):
         return ()
     return (
         f"Its numbers with leading zeros, such as {show_example(codes)}, are codes and "

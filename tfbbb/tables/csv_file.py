@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -27,7 +28,7 @@ from tfbbb.tables.csv_rows import (
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect
 from tfbbb.tables.format import check_content
-from tfbbb.tables.leftovers import BlankEnd, RowNumbers, may_begin_with_index
+from tfbbb.tables.leftovers import BlankEnd, may_begin_with_index, row_numbers
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
 from tfbbb.tables.plain_values import WITH_DECIMAL_COMMAS, WITHOUT_TYPES
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
@@ -86,29 +87,38 @@ class TextColumns:
         names = dict(enumerate(self.names))
         unnamed = {place for place in names if not self.given[place].strip()}
         unnamed -= self._valued
-        numbers: RowNumbers | None = None
+        index: list[np.ndarray] | None = None
         if may_begin_with_index(self.given) and 0 in unnamed:
-            numbers, names[0] = RowNumbers(), ""
+            index, names[0] = [], ""
             unnamed.remove(0)
         for place in unnamed:
             del names[place]
         for batch in batches:
             columns = batch.columns
             valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
-            if numbers is not None and not numbers.add(columns[0]):
-                valued.add(0)
-            if valued:
-                self._valued |= valued
-                raise StartOver
+            if index is not None:
+                numbers = row_numbers(columns[0])
+                valued |= {0} if numbers is None else set()
+                index += [] if numbers is None else [numbers]
+            self._start_over(valued)
             batch = batch.select([*names]).rename_columns([*names.values()])
             yield batch.replace_schema_metadata(metadata)
         if not names:
             raise TableError(f"{path} is empty.")
-        start = int(numbers is not None)
+        if index:
+            ordered = np.sort(np.concatenate(index))
+            self._start_over({0} if (np.diff(ordered) == 0).any() else set())
+        start = int(index is not None)
         self.remarks = (
             *describe_names(self.given[start:], self.names[start:], unnamed),
             *(self.rows.remarks if self.rows is not None else ()),
         )
+
+    def _start_over(self, valued: set[int]) -> None:
+        """Reads columns without a name again that have values, if there are any."""
+        if valued:
+            self._valued |= valued
+            raise StartOver
 
 
 class CsvFile:

@@ -400,21 +400,18 @@ class RegularRows:
             return
         kind = "surplus" if "surplus" in self._found else "short"
         more = self._counts[kind] - 1
-        others = ""
+        others = between = ""
         if more == 1:
             others = f"; line {rows[1].line} differs from it, too"
         elif more:
             others = f"; {more} more lines differ from it, such as line {rows[1].line}"
+        if (delimiter := self._dialect.delimiter) != ",":
+            between = f" (the cells are separated by {DELIMITERS[delimiter]})"
         raise TableError(
             f"{self._where}: line {rows[0].line} has "
             f"{count_cells(len(rows[0].cells))}, but {self._first} has "
-            f"{count_cells(self._width)}{self._describe_delimiter()}{others}."
+            f"{count_cells(self._width)}{between}{others}."
         )
-
-    def _describe_delimiter(self) -> str:
-        if self._dialect.delimiter == ",":
-            return ""
-        return f" (the cells are separated by {DELIMITERS[self._dialect.delimiter]})"
 
     def _describe(self) -> Iterator[str]:
         for kind, (one, many) in _SENTENCES.items():

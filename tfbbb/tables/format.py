@@ -83,7 +83,7 @@ def validate_format(format: str) -> Format:
 
 T = TypeVar("T")
 
-# The number of first bytes that `table_format` and `describe_content` read.
+# The number of first bytes that show the format.
 BEGINNING_BYTES = 2**16
 
 _FORMATS: dict[bytes, Format] = {
@@ -142,12 +142,8 @@ def other_format(beginning: bytes) -> str | None:
     return _by_magic(_OTHERS, beginning)
 
 
-def describe_content(beginning: bytes) -> str | None:
-    """Describes the content of a file that is not CSV."""
-    if found := table_format(beginning):
-        return DESCRIPTIONS[found]
-    if what := other_format(beginning):
-        return what
+def _describe_text(beginning: bytes) -> str | None:
+    """Describes a file of another format than a table, by its text."""
     if beginning[257:262] == b"ustar":
         return "a tar archive"
     text = _decode(beginning)
@@ -164,7 +160,7 @@ def check_content(
     found = table_format(beginning)
     what = DESCRIPTIONS[found] if found else other_format(beginning)
     if format == "csv":
-        what = describe_content(beginning)
+        what = what or _describe_text(beginning)
     if what is None or found == format:
         return
     advice = "save the table as CSV or Parquet."

@@ -8,7 +8,7 @@ import pyarrow.compute
 
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import ColumnSource
-from tfbbb.tables.notation_choice import choose_notation
+from tfbbb.tables.notation_choice import Choice, choose_notation
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.words import BooleanNotation
 from tfbbb.tables.override import Override
@@ -114,10 +114,18 @@ def read_times(
     cells = Cells.read(table, name)
     if override is not None:
         cells = cells.as_written
-    if cells.kind == "categorical":
-        values = _times_of_texts(cells, override)
-    elif cells.is_boolean:
-        raise _of_booleans(name)
+    are_texts = cells.kind == "categorical"
+    is_boolean = cells.is_boolean
+    if are_texts:
+        choice = choose_notation(cells, override)
+        is_boolean = isinstance(choice.notation, BooleanNotation)
+    if is_boolean:
+        raise TableError(
+            f"The time column {name!r} holds true and false; name a column of numbers, "
+            "dates or times."
+        )
+    if are_texts:
+        values = _times_of_texts(cells, choice)
     elif pa.types.is_temporal(cells.type):
         values = cells.seconds()
     else:
@@ -130,22 +138,12 @@ def read_times(
     return values
 
 
-def _of_booleans(name: str) -> TableError:
-    return TableError(
-        f"The time column {name!r} holds true and false; name a column of numbers, "
-        "dates or times."
-    )
-
-
-def _times_of_texts(cells: Cells, override: Override | None) -> np.ndarray:
-    kind, notation, _ = choose_notation(cells, override)
-    if isinstance(notation, BooleanNotation):
-        raise _of_booleans(cells.name)
-    if kind == "categorical" or notation is None:
+def _times_of_texts(cells: Cells, choice: Choice) -> np.ndarray:
+    if choice.kind == "categorical" or choice.notation is None:
         row = first_row(cells.texts.parse(DateNotation()).unreadable)
         raise TableError(
             f"The time column {cells.name!r} has the text "
             f"{cells.texts.text(row)!r} in row {row}; it must hold "
             "numbers, or dates and times such as 2024-02-29 or 2024-02-29T18:30:00Z."
         )
-    return cells.texts.parse(notation).numbers
+    return cells.texts.parse(choice.notation).numbers

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tfbbb.base.texts import abbreviate
 from tfbbb.tables.cells import Cells
@@ -31,14 +32,6 @@ class UnusableTarget(NamedTuple):
     def unseen(cls, label: object) -> "UnusableTarget":
         """Returns the target of a class that training did not have."""
         return cls(label, "is a class unseen in training")
-
-    @classmethod
-    def unreadable(cls, cell: object, notation: Notation | None) -> "UnusableTarget":
-        """Returns a cell that is not written as the targets of training were."""
-        if not isinstance(cell, str):
-            return cls(cell, "is infinite in single precision")
-        kind = "number" if notation is None else notation.kind
-        return cls(cell, f"is not {_KINDS.get(kind, 'written as in training')}")
 
     @property
     def warning(self) -> str:
@@ -111,31 +104,23 @@ def read_known_targets(
     parsed = parse_classes(cells, "categorical", notation)
     missing = missing_values(table, name, notation)
     values = np.where(missing, -1, class_indices(parsed, classes)).astype(np.int32)
-    return KnownTargets(
-        values,
-        {
-            int(row): UnusableTarget.unseen(
-                parsed.texts[int(parsed.values[row])].as_py()
-            )
-            for row in np.flatnonzero((values < 0) & ~missing)
-        },
-    )
+    unseen = np.flatnonzero((values < 0) & ~missing).tolist()
+    texts = parsed.texts.take(pa.array(parsed.values[unseen])).to_pylist()
+    unusable = map(UnusableTarget.unseen, texts)
+    return KnownTargets(values, dict(zip(unseen, unusable, strict=True)))
 
 
 def read_known_numbers(cells: Cells, notation: Notation | None) -> KnownTargets:
     """Reads targets that are numbers in a notation; None for plain numbers."""
     parsed = ParsedColumn.parse(cells, "numeric", notation)
-    if parsed.unreadable is None:
-        return KnownTargets(parsed.values, {})
-    return KnownTargets(
-        parsed.values,
-        {
-            int(row): UnusableTarget.unreadable(
-                cells.values[int(row)].as_py(), notation
-            )
-            for row in np.flatnonzero(parsed.unreadable)
-        },
-    )
+    unusable, kind = {}, "number" if notation is None else notation.kind
+    if parsed.unreadable is not None:
+        for row in np.flatnonzero(parsed.unreadable).tolist():
+            cell, reason = cells.values[row].as_py(), "is infinite in single precision"
+            if isinstance(cell, str):
+                reason = f"is not {_KINDS.get(kind, 'written as in training')}"
+            unusable[row] = UnusableTarget(cell, reason)
+    return KnownTargets(parsed.values, unusable)
 
 
 def describe_unusable(

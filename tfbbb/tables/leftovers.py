@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from tfbbb.tables.values import are_texts
 
 _NAMED = re.compile(r"__index_level_\d+__")
-_LIMIT = 2**30
 
 
 def without_index(batch: pa.RecordBatch, *, unnamed: bool) -> pa.RecordBatch:
@@ -32,32 +31,13 @@ def may_begin_with_index(names: Sequence[str]) -> bool:
     return unnamed == [0] and len(names) > 1
 
 
-class RowNumbers:
-    """Decides whether a column of texts can be the row numbers of a frame."""
-
-    def __init__(self) -> None:
-        self._seen = np.zeros(1024, np.uint8)
-
-    def add(self, values: pa.Array) -> bool:
-        """Adds the next values; returns whether all values can be row numbers."""
-        if not len(values):
-            return True
-        if values.null_count:
-            return False
-        try:
-            numbers = np.sort(values.cast(pa.int64()).to_numpy())
-        except pa.ArrowInvalid:
-            return False
-        if numbers[0] < 0 or numbers[-1] >= _LIMIT or (np.diff(numbers) == 0).any():
-            return False
-        places, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)
-        if places[-1] >= len(self._seen):
-            size = max(2 * len(self._seen), int(places[-1]) + 1)
-            self._seen = np.pad(self._seen, (0, size - len(self._seen)))
-        if (self._seen[places] & bits).any():
-            return False
-        np.bitwise_or.at(self._seen, places, bits)
-        return True
+def row_numbers(texts: pa.Array) -> np.ndarray | None:
+    """Returns texts as the row numbers of a frame; None if they cannot be these."""
+    try:
+        numbers: np.ndarray = texts.drop_null().cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return None if texts.null_count or (numbers < 0).any() else numbers
 
 
 class BlankEnd:

@@ -105,12 +105,7 @@ _MOST_MARKS = 20
 
 
 def find_two_digit_numbers(cells: Cells) -> tuple[NumberNotation, str] | None:
-    """Finds whether texts of two digits, such as `07`, are numbers and no codes.
-
-    They are if all are at most 59 and the name says a month, day, hour, minute or week.
-    If the name says neither this nor a code, they are if all are at most 31, or nearly
-    all minutes of an hour.
-    """
+    """Finds whether texts of two digits, such as `07`, are numbers and no codes."""
     distinct = cells.texts.distinct
     if len(distinct) > _MINUTES + _MOST_MARKS:
         return None
@@ -131,7 +126,11 @@ def find_two_digit_numbers(cells: Cells) -> tuple[NumberNotation, str] | None:
 
 
 def _are_of_calendar(name: str, numbers: np.ndarray) -> bool:
-    """Whether a name or the distinct numbers are those of a calendar or a clock."""
+    """Whether a name or the distinct numbers are those of a calendar or a clock.
+
+    If the name says neither this nor a code, the numbers are at most 31, or nearly all
+    minutes of an hour.
+    """
     named = set(words(name))
     if named & CALENDAR:
         return True
@@ -189,14 +188,17 @@ class Choice(NamedTuple):
 
 def choose_notation(cells: Cells, override: Override | None = None) -> Choice:
     """Chooses how a column is read."""
+    are_texts = cells.kind == "categorical"
     if override is not None:
         notation, remarks = _choose_as_asked(cells, override)
-    elif cells.kind == "categorical":
+    elif are_texts:
         notation, remarks = _choose_by_texts(cells)
+    elif found := _find_compact_dates(cells):
+        notation, remarks = found[0], remarks_on(Finding(None, remarks=found[1:]))
     else:
-        notation, remarks = _choose_by_type(cells)
-    plain_texts = notation is None and cells.kind == "categorical"
-    if plain_texts or isinstance(notation, TextNotation):
+        notation, sentinels = without_sentinels(cells, _notation_of_type(cells))
+        remarks = _remark_on(sentinels)
+    if (notation is None and are_texts) or isinstance(notation, TextNotation):
         return Choice("categorical", notation, remarks)
     kind: Kind = "date" if isinstance(notation, DateNotation) else "numeric"
     return Choice(kind, notation, remarks)
@@ -210,14 +212,6 @@ def remarks_on(found: Finding) -> tuple[str, ...]:
 def have_order(levels: Sequence[str]) -> bool:
     """Whether texts can be those of an ordered column: several that differ by case."""
     return 1 < len(levels) == len({level.lower() for level in levels})
-
-
-def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
-    found = _find_compact_dates(cells)
-    if found is not None:
-        return found[0], remarks_on(Finding(None, remarks=found[1:]))
-    notation, sentinels = without_sentinels(cells, _notation_of_type(cells))
-    return notation, _remark_on(sentinels)
 
 
 def without_sentinels(
@@ -323,18 +317,16 @@ def _choose_dates_of_numbers(
     return DateNotation(cast(Order, options[0]), epoch="digits"), ()
 
 
-def _says_no_month(name: str) -> bool:
-    """Whether a name says that 202203 is an identifier or an amount."""
-    numbering = naming(name) in ("identifier", "numbering")
-    return numbering or not AMOUNTS.isdisjoint(words(name))
-
-
 def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
     if cells.is_boolean or cells.is_duration or cells.kind != "numeric":
         return None
     known = drop_missing(cells.numbers)
     found = find_compact_dates(known)
-    if found and are_months(known.min(), known.max()) and _says_no_month(cells.name):
+    # The name may say that 202203 is an identifier or an amount.
+    says_no_month = naming(cells.name) in ("identifier", "numbering") or (
+        not AMOUNTS.isdisjoint(words(cells.name))
+    )
+    if found and are_months(known.min(), known.max()) and says_no_month:
         return None
     return found
 
@@ -368,15 +360,11 @@ def _choose_for_texts(
 
 
 def _with_options(notation: NumberNotation, options: tuple[str, ...]) -> NumberNotation:
-    for option, decimal, other in (
-        ("decimal-comma", ",", "."),
-        ("decimal-point", ".", ","),
-    ):
-        if option in options and notation.decimal != decimal:
-            thousands = notation.thousands
-            if thousands in ("", decimal):
-                thousands = other
-            notation = replace(notation, decimal=decimal, thousands=thousands)
+    for option, mark, other in (("decimal-comma", *",."), ("decimal-point", *".,")):
+        if option in options and notation.decimal != mark:
+            kept = notation.thousands not in ("", mark)
+            thousands = notation.thousands if kept else other
+            notation = replace(notation, decimal=mark, thousands=thousands)
     if "currency" in options:
         notation = replace(notation, currency=True)
     return replace(notation, percent="all") if "percent" in options else notation

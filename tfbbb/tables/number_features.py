@@ -41,21 +41,8 @@ class Standardize(RowEncoder):
     followed by an indicator, 1 where missing and else 0, for each column that may have
     missing values. `keras.layers.Normalization` does not fit: it does not handle
     missing values, and its divisor is at least 1e-7 in any unit.
-
-    Input shape:
-        `[n, d]`, raw units. Of float64 numbers the mean is subtracted in double
-        precision, so that 1e9 and 1e9 + 1 differ.
-
-    Output shape:
-        `[n, d + m]` for `m` columns that may have missing values.
-
-    Example:
-    >>> import numpy as np
-    >>> age = {"mean": 40.0, "scale": 10.0, "missing": True, "constant": False}
-    >>> layer = Standardize([age])
-    >>> np.asarray(layer(np.array([[50.0], [np.nan]])))
-    array([[1., 0.],
-           [0., 1.]], dtype=float32)
+    Of float64 numbers the mean is subtracted in double precision, so that 1e9 and
+    1e9 + 1 differ.
     """
 
     def __init__(self, columns: Sequence[Config], **kwargs: Any):
@@ -104,20 +91,6 @@ class PiecewiseLinearEncoding(RowEncoder):
     3.2, with quantiles as edges). A linear function of the code is a continuous,
     piecewise linear function of x, constant beyond the edges. So the first layer of a
     network fits a curve of each column, and an outlier moves no code out of its range.
-
-    Input shape:
-        `[n, d]`, raw units, in single or double precision.
-
-    Output shape:
-        `[n, T_1 + ... + T_d]`.
-
-    Example:
-    >>> import numpy as np
-    >>> layer = PiecewiseLinearEncoding([[0.0, 1.0, 10.0]])
-    >>> np.asarray(layer(np.array([[0.5], [10.0], [np.nan]], dtype="float32")))
-    array([[ 0. , -0.5],
-           [ 0.5,  0.5],
-           [ 0. ,  0. ]], dtype=float32)
     """
 
     def __init__(self, edges: Sequence[Sequence[float]], **kwargs: Any):

@@ -57,7 +57,8 @@ def _check_options(kind: str, options: tuple[str, ...], text: str) -> None:
             )
         return
     if kind == "hashed":
-        if len(options) > 1 or not all(map(_is_bucket_count, options)):
+        numbers = [int(option) if option.isdecimal() else 0 for option in options]
+        if len(options) > 1 or not all(2 <= x <= _MOST_BUCKETS for x in numbers):
             raise OverrideError(
                 "A hashed column needs a number of buckets from 2 to "
                 f"{_MOST_BUCKETS}, such as hashed:256. Received: {text!r}"
@@ -79,7 +80,3 @@ def _check_options(kind: str, options: tuple[str, ...], text: str) -> None:
             "A number has either a decimal point or a decimal comma. "
             f"Received: {text!r}"
         )
-
-
-def _is_bucket_count(option: str) -> bool:
-    return option.isdecimal() and 2 <= int(option) <= _MOST_BUCKETS

@@ -33,9 +33,6 @@ _PLURALS = {
 class ParsedColumn:
     """The values of one column of a table or a block of rows.
 
-    Schema, target, warnings, encoders of rows and `inspect` read the values here; only
-    `parse` reads cells.
-
     Attributes:
         name: Name of the column.
         kind: `"numeric"`, `"date"` or `"categorical"`.
@@ -64,21 +61,15 @@ class ParsedColumn:
     ) -> "ParsedColumn":
         """Reads the cells of a column."""
         if kind == "categorical":
-            cells = cells.as_written
-        if kind == "categorical":
-            places, texts, missing = _read_texts(cells, notation)
+            places, texts, missing = _read_texts(cells.as_written, notation)
             return cls(cells.name, kind, notation, places, missing, texts)
+        assumed = DateNotation() if kind == "date" else None
+        values, unreadable = _read_numbers(cells, notation or assumed)
+        missing = np.isnan(values)
         if kind == "date":
-            seconds, unreadable = _read_numbers(cells, notation or DateNotation())
-            missing = np.isnan(seconds)
-            whole = np.floor(np.where(missing, 0.0, seconds)).astype(np.int64)
+            whole = np.floor(np.where(missing, 0.0, values)).astype(np.int64)
             values = np.where(missing, MISSING_DATE, whole)
-            return cls(
-                cells.name, kind, notation, values, missing, unreadable=unreadable
-            )
-        numbers, unreadable = _read_numbers(cells, notation)
-        missing = np.isnan(numbers)
-        return cls(cells.name, kind, notation, numbers, missing, unreadable=unreadable)
+        return cls(cells.name, kind, notation, values, missing, unreadable=unreadable)
 
     def take(self, rows: np.ndarray) -> "ParsedColumn":
         """Returns the values of some rows; `texts` may then have more than they."""
@@ -145,17 +136,16 @@ def describe_unreadable(cells: Cells, parsed: ParsedColumn) -> str | None:
         return None
     row = first_row(parsed.unreadable)
     value = cells.values[row - 1].as_py()
-    plain = parsed.notation is None or parsed.notation.kind == "number"
-    if plain and not isinstance(value, str):
+    notation = parsed.notation or NumberNotation()
+    if notation.kind == "number" and not isinstance(value, str):
         return (
             f"has the value {float(value):g} in row {row}, which is infinite in single "
             "precision"
         )
-    described = "" if parsed.notation is None else parsed.notation.describe()
-    kind = "number" if parsed.notation is None else parsed.notation.kind
+    described = notation.describe()
     what = f"the text {value!r}" if isinstance(value, str) else f"the value {value}"
     return (
-        f"has {what} in row {row}, but must hold {_PLURALS[kind]}"
+        f"has {what} in row {row}, but must hold {_PLURALS[notation.kind]}"
         f"{f' ({described})' if described else ''}"
     )
 

@@ -54,23 +54,14 @@ class ReadColumns(dict[str, np.ndarray]):
             raise TableError(" ".join(errors))
         return cls(values, unreadable)
 
-    def without_unseen_levels(self, columns: Iterable[Column]) -> "ReadColumns":
-        """Returns the columns; an unseen level of an ordered column is readable."""
-        ordered = {column.name for column in columns if column.meaning == "ordered"}
-        others = {
-            name: rows for name, rows in self.unreadable.items() if name not in ordered
-        }
-        return ReadColumns(self, others)
-
-    def describe_unreadable(self) -> str:
+    def describe_unreadable(self, *without: str) -> str:
         """Returns a sentence on the first unreadable cell of each column."""
         sentences = []
-        for (row, fault), *others in self.unreadable.values():
-            more = ""
-            if others:
-                cells = "cell" if len(others) == 1 else "cells"
-                more = f", and {len(others)} more such {cells}"
-            sentences.append(f"{fault}, in row {row + 1}{more}.")
+        for name, ((row, fault), *others) in self.unreadable.items():
+            cells = "cell" if len(others) == 1 else "cells"
+            more = f", and {len(others)} more such {cells}" if others else ""
+            if name not in without:
+                sentences.append(f"{fault}, in row {row + 1}{more}.")
         return " ".join(sentences)
 
 
@@ -209,8 +200,8 @@ class RowWarnings:
     """Finds values that the training rows did not have, row by row.
 
     A missing value in a column that was complete in training is replaced by the mean,
-    also of categories. Values outside the range of the
-    training rows, and categories that these did not have, are extrapolation.
+    also of categories. Values outside the range of the training rows, and categories
+    that these did not have, are extrapolation.
     """
 
     def __init__(self, columns: Sequence[Column]):
@@ -224,72 +215,46 @@ class RowWarnings:
         self._low, self._high = (
             np.array(
                 [
-                    np.dtype(column.dtype).type(other if x is None else x)
-                    for column, x in zip(self._numeric, found, strict=True)
+                    np.dtype(c.dtype).type(x)
+                    for c, x in zip(self._numeric, bounds, strict=True)
                 ]
             )
-            for found, other in (
-                ([c.low for c in self._numeric], -np.inf),
-                ([c.high for c in self._numeric], np.inf),
+            for bounds in (
+                [-np.inf if c.low is None else c.low for c in self._numeric],
+                [np.inf if c.high is None else c.high for c in self._numeric],
             )
         )
 
     def find(self, values: Mapping[str, np.ndarray]) -> Faults:
         """Returns the faults of rows."""
-        num_rows = len(next(iter(values.values())))
         unusual = set()
         if self._numeric:
             numbers = np.stack([values[column.name] for column in self._numeric])
-            extremes = numbers.min(axis=1), numbers.max(axis=1)
-            unusual = {column.name for column in self._unusual(*extremes)}
-        suspects = [
-            column
-            for column in self._columns
-            if column.kind != "numeric" or column.name in unusual
-        ]
-        return self._found(suspects, values, num_rows)
-
-    def find_in_matrix(self, matrix: np.ndarray) -> Faults:
-        """Returns the faults of rows of a model with numeric columns alone."""
-        suspects = self._unusual(matrix.min(axis=0), matrix.max(axis=0))
-        places = {column.name: place for place, column in enumerate(self._columns)}
-        values = {column.name: matrix[:, places[column.name]] for column in suspects}
-        return self._found(suspects, values, len(matrix))
-
-    def _found(
-        self, suspects: list[Column], values: Mapping[str, np.ndarray], num_rows: int
-    ) -> Faults:
+            low, high = numbers.min(axis=1), numbers.max(axis=1)
+            # Extremes beside a missing value are NaN, which is not within.
+            within = (low >= self._low) & (high <= self._high)
+            unusual = {self._numeric[place].name for place in np.flatnonzero(~within)}
         found = {}
-        for column in suspects:
-            faults = [
-                x for x in self._faults(column, values[column.name]) if len(x.rows)
-            ]
-            if faults:
-                found[column.name] = faults
-        return Faults(num_rows, found)
-
-    def _unusual(self, low: np.ndarray, high: np.ndarray) -> list[Column]:
-        """Returns the numeric columns with extremes that training did not have."""
-        # The extremes of a column with a missing value are NaN, which is not within.
-        within = (low >= self._low) & (high <= self._high)
-        return [self._numeric[place] for place in np.flatnonzero(~within)]
+        for column in self._columns:
+            if column.kind != "numeric" or column.name in unusual:
+                faults = self._faults(column, values[column.name])
+                if some := [fault for fault in faults if len(fault.rows)]:
+                    found[column.name] = some
+        return Faults(len(next(iter(values.values()))), found)
 
     def _faults(self, column: Column, values: np.ndarray) -> Iterator[Fault]:
         name = f"Column {column.name!r}"
         is_text = column.kind == "categorical"
-        if is_text:
-            missing = values == ""
-        elif column.kind == "date":
-            missing = values == MISSING_DATE
-        else:
+        if column.kind == "numeric":
             missing = np.isnan(values)
+        else:
+            missing = values == ("" if is_text else MISSING_DATE)
         if not column.missing:
             assumed = "the mean of training is assumed"
-            if is_text:
-                listed = len(self._categories[column.name])
+            if is_text and len(self._categories[column.name]):
+                assumed = "the mean of the categories is assumed"
+            elif is_text:
                 assumed = "it counts as an unknown category"
-                if listed:
-                    assumed = "the mean of the categories is assumed"
             said = f"{name} has no value; {assumed}."
             yield Fault("missing", np.flatnonzero(missing), lambda row: said)
         elif missing.all():

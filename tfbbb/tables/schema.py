@@ -24,10 +24,9 @@ from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.row_warnings import ReadColumns, RowWarnings
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.target import (
-    class_targets,
     infer_target,
+    read_target,
     refit_target,
-    regression_targets,
 )
 from tfbbb.tables.target_choice import TargetChoice
 
@@ -72,7 +71,7 @@ def infer_features(
             continue
         keep = required or override is not None
         try:
-            column, parsed = infer_column(table, name, rows, override, keep)
+            column, parsed = infer_column(table, name, rows, override, required=keep)
         except TableError as error:
             unusable = isinstance(error, ColumnError) and error.unusable
             if refuses and (keep or not unusable):
@@ -319,9 +318,10 @@ class Schema:
         """
         table = as_source(table)
         columns = ReadColumns.read(self.features, table)
-        refused = columns.without_unseen_levels(self.features)
-        if strict and refused.unreadable:
-            raise TableError(refused.describe_unreadable())
+        # An ordered column may have a level that training did not.
+        ordered = (x.name for x in self.features if x.meaning == "ordered")
+        if strict and (refused := columns.describe_unreadable(*ordered)):
+            raise TableError(refused)
         if columns.unreadable:
             warnings.warn(
                 f"{columns.describe_unreadable()} Such cells count as missing.",
@@ -367,10 +367,8 @@ class Schema:
         table = as_source(table)
         name = self.target.name
         check_columns_exist(table, [name], role="target")
-        if self.task == "classification":
-            return class_targets(table, name, self.classes, self.target.notation)
-        numbers = regression_targets(table, name, self.target.notation)
-        return numbers.astype(self.target.dtype)[:, None]
+        values = read_target(table, name, self.classes, self.target.notation)
+        return values if self.classes else values.astype(self.target.dtype)[:, None]
 
     def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""

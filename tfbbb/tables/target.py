@@ -63,10 +63,8 @@ def refit_target(
     table: ColumnSource, column: Column, task: Task, rows: np.ndarray
 ) -> Column:
     """Returns the target column with the statistics of some rows."""
-    cells = _read_cells(table, column.name, None, column.notation)
-    parsed = _parse(table, column.name, task, column.notation, cells)
     choice = TargetChoice(task, column.notation, column.remarks)
-    return _fit(cells, parsed, choice, rows).column
+    return infer_target(table, column.name, task, rows, choice=choice).column
 
 
 def _read_cells(
@@ -77,27 +75,20 @@ def _read_cells(
 ) -> Cells:
     """Reads the cells of a target; as they are written where someone says what for."""
     cells = Cells.read(table, name)
-    if override is not None:
-        return cells.as_written
-    return cells.written_for("numeric", notation)
+    is_said = override is not None
+    return cells.as_written if is_said else cells.written_for("numeric", notation)
 
 
 def _check_repeated_classes(parsed: ParsedColumn) -> None:
     """Raises `TableError` if most rows have a class of their own."""
     name, number, num_rows = parsed.name, len(parsed.texts), len(parsed.values)
-    if not classes_repeat(number, num_rows):
+    if number > _FEWEST_CLASSES_THAT_DIFFER and 2 * number > num_rows:
         raise TableError(
             f"The target {name!r} has {number} classes in {num_rows} rows, "
             "so most of them have one row, which teaches nothing about others; group "
             "its values, name another target or, if they are numbers, say so with "
             f"columns={{{name!r}: 'number'}} (--column {name}=number)."
         )
-
-
-def classes_repeat(num_classes: int, num_rows: int) -> bool:
-    """Whether so many classes of so many rows can be learned from one another."""
-    few = num_classes <= _FEWEST_CLASSES_THAT_DIFFER
-    return few or 2 * num_classes <= num_rows
 
 
 class RowsWithTarget(NamedTuple):
@@ -145,21 +136,14 @@ def _find_missing(
     return parsed.missing & ~parsed.unreadable
 
 
-def regression_targets(
-    table: ColumnSource, name: str, notation: Notation | None = None
+def read_target(
+    table: ColumnSource, name: str, classes: tuple[str, ...], notation: Notation | None
 ) -> np.ndarray:
-    """Returns a target as float64 numbers `[n]`."""
-    return _parse(table, name, "regression", notation).values
-
-
-def class_targets(
-    table: ColumnSource,
-    name: str,
-    classes: tuple[str, ...],
-    notation: Notation | None = None,
-) -> np.ndarray:
-    """Returns a target as int32 class indices `[n]`."""
-    cells = written_as_classes(_read_cells(table, name, None, notation), classes)
+    """Returns a target as int32 class indices, or without classes as float64 `[n]`."""
+    cells = _read_cells(table, name, None, notation)
+    if not classes:
+        return _parse(table, name, "regression", notation, cells).values
+    cells = written_as_classes(cells, classes)
     parsed = _parse(table, name, "classification", notation, cells)
     indices = class_indices(parsed, classes)
     if (unknown := indices < 0).any():
@@ -190,10 +174,9 @@ def _parse(
     name: str,
     task: Task,
     notation: Notation | None,
-    cells: Cells | None = None,
+    cells: Cells,
 ) -> ParsedColumn:
     """Reads a target: numbers, or places of the distinct classes."""
-    cells = cells or _read_cells(table, name, None, notation)
     if task == "regression":
         parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:

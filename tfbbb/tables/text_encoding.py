@@ -380,13 +380,11 @@ def _is_unsuitable(before: str, character: str, after: str) -> bool:
     if category in ("Cc", "Cn", "Co") or character == _FLORIN:
         return True
     if category[0] in "LM":
-        if (
-            _is_lower(before)
-            and _is_lower(after)
-            and ord(character) >= _FIRST_IDEOGRAPH
-        ):
+        around = before + after
+        is_inside_word = around.isascii() and before.islower() and after.islower()
+        if is_inside_word and ord(character) >= _FIRST_IDEOGRAPH:
             return True
-        is_near_latin = any(one.isascii() and one.isalpha() for one in before + after)
+        is_near_latin = any(one.isascii() and one.isalpha() for one in around)
         if is_near_latin and _FIRST_GREEK <= ord(character) < _FIRST_IDEOGRAPH:
             return True
         is_capital_inside = character.isupper() and before.islower()
@@ -398,10 +396,6 @@ def _is_unsuitable(before: str, character: str, after: str) -> bool:
         is_dot = character == "·" and before in "lL" and after in "lL"
         return character not in _SIGNS_IN_WORDS and not is_dot
     return ord(character) < _FIRST_IDEOGRAPH and character not in _SIGNS
-
-
-def _is_lower(letter: str) -> bool:
-    return letter.isascii() and letter.islower()
 
 
 def _describe_choice(
@@ -443,27 +437,24 @@ def _describe_choice(
 def check_encoding(source: CsvSource, encoding: Encoding, *, is_damaged: bool) -> None:
     """Raises a `TableError` that names the first line in another encoding."""
     lines = source.lines(encoding, errors="surrogateescape", is_damaged=is_damaged)
-    number = 0
+    number, fault = 0, ""
     try:
-        for number, line in enumerate(lines, start=1):
+        for line in lines:
+            number += 1
             if _ESCAPED.search(line):
-                raise _wrong_encoding(source, encoding, number, "cannot be decoded")
-            if "\0" in line:
+                fault = "cannot be decoded"
+            elif "\0" in line:
                 fault = "has a NUL character, as UTF-16 does"
-                raise _wrong_encoding(source, encoding, number, fault)
+            if fault:
+                break
     except UnicodeDecodeError:
         # Half a character of UTF-16 at the end of the file.
-        fault = "cannot be decoded"
-        raise _wrong_encoding(source, encoding, number + 1, fault) from None
-
-
-def _wrong_encoding(
-    source: CsvSource, encoding: Encoding, number: int, fault: str
-) -> TableError:
-    return TableError(
-        f"{source.path} is not {name_encoding(encoding)} text: line {number} {fault}; "
-        "save it as UTF-8."
-    )
+        number, fault = number + 1, "cannot be decoded"
+    if fault:
+        raise TableError(
+            f"{source.path} is not {name_encoding(encoding)} text: line {number} "
+            f"{fault}; save it as UTF-8."
+        )
 
 
 def _not_utf8(source: CsvSource) -> TableError:

@@ -24,20 +24,6 @@ class OneHot(RowEncoder):
 
     The layer compares texts with the categories directly: a lookup table would be a
     resource that every exported graph must track and initialise.
-
-    Input shape:
-        A list of text tensors `[n]`, one per column.
-
-    Output shape:
-        `[n, sum of (number of categories + 1)]`.
-
-    Example:
-    >>> import numpy as np, tensorflow as tf
-    >>> layer = OneHot([["blue", "red"]])
-    >>> np.asarray(layer([tf.constant(["red", "green", ""])]))
-    array([[0. , 1. , 0. ],
-           [0. , 0. , 1. ],
-           [0.5, 0.5, 0. ]], dtype=float32)
     """
 
     def __init__(self, categories: Sequence[Sequence[str]], **kwargs: Any):
@@ -141,22 +127,7 @@ class HashedText(RowEncoder):
     bucket look the same to the model, also texts that training did not see. The hash is
     FarmHash's 64-bit fingerprint, the same on every machine.
 
-    A column with means has one number more, the mean of the text or 0: see
-    `tfbbb.tables.text_features.TextMeans`.
-
-    Input shape:
-        A list of text tensors `[n]`, one per column.
-
-    Output shape:
-        `[n, sum of (B + 1)]`, and 1 more per column with means.
-
-    Example:
-    >>> import numpy as np, tensorflow as tf
-    >>> layer = HashedText([4])
-    >>> np.asarray(layer([tf.constant(["mill lane", "", "mill lane"])]))
-    array([[1., 0., 0., 0., 0.],
-           [0., 0., 0., 0., 1.],
-           [1., 0., 0., 0., 0.]], dtype=float32)
+    A column with means has one number more, the mean of the text or 0.
     """
 
     def __init__(

@@ -54,19 +54,18 @@ def test_baselines_of_a_row_are_fitted_to_the_other_folds():
     assert baselines.encoding == whole.encoding
 
 
-def test_baselines_of_held_out_rows_are_fitted_to_the_training_rows(tmp_path):
+def test_baselines_of_held_out_rows_are_fitted_to_the_training_rows():
     held_out = {"x": np.zeros(2), "word": np.array(["a", "b"], dtype=object)}
-    for rows in (trainings.rows(), trainings.stored_rows(tmp_path / "rows")):
-        model = PredictedRows(np.zeros(2), TARGETS[:2], 0.9)
-        judged, _ = judged_beside_baselines(rows, None, held_out, TARGETS[:2], model)
-        errors = TARGETS[:2] - TARGETS.mean(dtype=np.float64)
-        rmse = np.sqrt(np.mean(np.square(errors)))
-        assert judged["figures"]["mean"]["rmse"] == pytest.approx(rmse, rel=1e-6)
+    rows, model = trainings.rows(), PredictedRows(np.zeros(2), TARGETS[:2], 0.9)
+    judged, _ = judged_beside_baselines(rows, None, held_out, TARGETS[:2], model)
+    errors = TARGETS[:2] - TARGETS.mean(dtype=np.float64)
+    rmse = np.sqrt(np.mean(np.square(errors)))
+    assert judged["figures"]["mean"]["rmse"] == pytest.approx(rmse, rel=1e-6)
 
 
-def test_a_sample_of_stored_rows_is_bounded(tmp_path, monkeypatch):
+def test_a_sample_of_rows_is_bounded(monkeypatch):
     monkeypatch.setattr("tfbbb.training.judging.MOST_ROWS", 20)
-    inputs, targets, _ = _sample(trainings.stored_rows(tmp_path / "rows"), 2)
+    inputs, targets, _ = _sample(trainings.rows(), 2)
     assert len(targets) == len(inputs["x"]) == 20
     rows = RowLayout(trainings.SCHEMA).encode(trainings.table())
     assert set(targets[:, 0]) <= set(rows[:, -1])

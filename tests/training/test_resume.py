@@ -44,22 +44,13 @@ def train_with_interruptions(make, directory, interruptions, **options):
     return last, outcome
 
 
-@pytest.mark.parametrize(
-    # Rows in memory: the next test trains on them too.
-    "kept",
-    [pytest.param("in memory", marks=pytest.mark.slow), "on disk"],
-)
-def test_a_training_that_stops_after_an_epoch_comes_to_the_same(tmp_path, kept):
-    if kept == "in memory":
-        rows = trainings.rows()
-    else:
-        rows = trainings.stored_rows(tmp_path / "rows")
+def test_a_training_that_stops_after_an_epoch_comes_to_the_same(tmp_path):
     whole = trainings.model()
-    trainings.train(whole, rows=rows, epochs=8)
+    trainings.train(whole, epochs=8)
     # At the end of an epoch, at once, and after a checkpoint that is not the first.
     interruptions = [(1, Interrupted), (2, Killed), (0, Interrupted), (1, Killed)]
     last, _ = train_with_interruptions(
-        trainings.model, tmp_path, interruptions, rows=rows, epochs=8
+        trainings.model, tmp_path, interruptions, epochs=8
     )
     trainings.assert_same(last, whole)
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
+from tests.tables.workbooks import write_xlsx
 from tests.trained import trained_table
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.versions import next_version
@@ -248,14 +249,7 @@ def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypa
     assert trained.spec.model.hidden_units == (64, 64)
 
 
-# Rows in memory: the command line trains on files so in its tests.
-@pytest.mark.parametrize(
-    "bytes_in_memory", [0, pytest.param(2**26, marks=pytest.mark.slow)]
-)
-def test_a_file_is_trained_on_as_the_table_in_it(
-    table, tmp_path, monkeypatch, bytes_in_memory
-):
-    monkeypatch.setattr("tfbbb.training.preparation.BYTES_PER_GROUP", bytes_in_memory)
+def test_a_file_is_trained_on_as_the_table_in_it(table, tmp_path):
     write_table(table, tmp_path / "line.csv")
     scan = TableScan(tmp_path / "line.csv")
     scratch = tmp_path / "scratch"
@@ -264,7 +258,20 @@ def test_a_file_is_trained_on_as_the_table_in_it(
     assert of_file.schema == of_table.schema
     np.testing.assert_array_equal(of_file.rows.targets(), of_table.rows.targets())
     np.testing.assert_array_equal(of_file.held_out[1], of_table.held_out[1])
-    assert (scratch / "rows").exists() == (bytes_in_memory == 0)
+
+
+def test_sheets_stored_in_one_directory_are_trained_on_by_their_own_rows(tmp_path):
+    path, scratch = tmp_path / "book.xlsx", tmp_path / "scratch"
+    x = np.random.default_rng(0).normal(size=40).round(3)
+    targets = {"first": np.arange(40.0), "second": 1000.0 + np.arange(40.0)}
+    sheets = {
+        name: [["x", "y"], *np.stack([x, y], axis=1).tolist()]
+        for name, y in targets.items()
+    }
+    write_xlsx(path, sheets)
+    for name, y in targets.items():
+        rows = prepare(TableScan(path, sheet=name), BRIEF, directory=scratch).rows
+        assert set(rows.targets()[:, 0]) <= set(y)
 
 
 def test_an_export_under_a_file_is_refused(trained, tmp_path):

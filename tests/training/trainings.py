@@ -10,7 +10,6 @@ from tfbbb.model.optimizers import Adam
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
-from tfbbb.tables.stored_rows import BlockOrder, StoredRows
 from tfbbb.training.loop import fit
 
 ROWS = 50
@@ -33,14 +32,6 @@ SCHEMA = Schema.infer(table(), "y")
 def rows():
     layout = RowLayout(SCHEMA)
     return MemoryRows(layout, layout.encode(table()))
-
-
-def stored_rows(path):
-    """The same rows on disk, shuffled three blocks of five rows at a time."""
-    layout = RowLayout(SCHEMA)
-    stored = StoredRows.write(path, layout, [layout.encode(table())])
-    stored._order = BlockOrder(ROWS, rows_per_block=5, blocks_per_group=3)
-    return stored
 
 
 def held_out():

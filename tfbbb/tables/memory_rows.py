@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -11,33 +10,8 @@ from tfbbb.base.types import Structure
 from tfbbb.tables.row_layout import RowLayout
 
 
-class BatchSource(Protocol):
-    """The training rows of a model, in memory or on disk."""
-
-    num_rows: int
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 digest of the rows."""
-
-    def targets(self) -> np.ndarray:
-        """Returns the targets of all rows, in the format of likelihoods."""
-
-    def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
-        """Returns the model inputs and the targets of some rows, as arrays."""
-
-    def batches(
-        self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
-    ) -> tf.data.Dataset:
-        """Returns endless batches of `(inputs, targets)`, in a new order each epoch.
-
-        The order is a function of the seed and the epoch: a stream that starts at a
-        batch of an epoch yields the same batches as an earlier stream from there on.
-        """
-
-
 class MemoryRows:
-    """Training rows in memory, each epoch shuffled as a whole."""
+    """The training rows of a model, each epoch shuffled as a whole."""
 
     def __init__(
         self, layout: RowLayout, rows: np.ndarray, weights: np.ndarray | None = None
@@ -63,20 +37,28 @@ class MemoryRows:
 
     @functools.cached_property
     def sha256(self) -> str:
+        """SHA-256 digest of the rows and their weights."""
         digest = hashlib.sha256(self._rows.numpy())
         if self._weights is not None:
             digest.update(self._weights.numpy())
         return digest.hexdigest()
 
     def targets(self) -> np.ndarray:
+        """Returns the targets of all rows, in the format of likelihoods."""
         return np.asarray(self.layout.targets(self._rows))
 
     def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
+        """Returns the model inputs and the targets of some rows, as arrays."""
         return as_arrays(*self.layout.decode(tf.gather(self._rows, places)))
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
     ) -> tf.data.Dataset:
+        """Returns endless batches of `(inputs, targets)`, in a new order each epoch.
+
+        The order is a function of the seed and the epoch: a stream that starts at a
+        batch of an epoch yields the same batches as an earlier stream from there on.
+        """
         num_batches = -(-self.num_rows // batch_size)
 
         def epoch_batches(number: tf.Tensor) -> tf.data.Dataset:

@@ -8,7 +8,7 @@ from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
-from tfbbb.tables.memory_rows import BatchSource, MemoryRows
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import Trial
 from tfbbb.training.loop import Outcome, fit
@@ -39,9 +39,8 @@ def train_candidates(
     "/". With `untempers`, normal posteriors are taken to temperature 1 afterwards.
     """
     prepared, members = run.prepared, run.members
-    rows: BatchSource = prepared.rows
+    rows = prepared.rows
     if members.weights is not None:
-        assert isinstance(rows, MemoryRows)
         rows = rows.weighted(members.weights)
     held_out: tuple | None = None
     if len(prepared.held_out_rows):
@@ -97,7 +96,7 @@ def train_candidates(
 def fit_members(
     run: Run,
     model: BayesianModel,
-    rows: BatchSource,
+    rows: MemoryRows,
     members: MemberRows,
     plan: TrainingPlan,
     schedule: KLSchedulePart,

@@ -16,7 +16,7 @@ from tfbbb.prediction.familiarity import (
     Familiarity,
 )
 from tfbbb.tables import Schema
-from tfbbb.tables.memory_rows import BatchSource
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.values import MISSING_DATE
 
 # Of which the network predicts the locations, each with another cell missing.
@@ -26,7 +26,7 @@ _REACH = 1.645
 
 
 def fit_familiarity(
-    rows: BatchSource, schema: Schema, seed: int = 0
+    rows: MemoryRows, schema: Schema, seed: int = 0
 ) -> Familiarity | None:
     """Fits the familiarity of rows to training rows; None if it cannot be fitted.
 
@@ -44,7 +44,7 @@ def fit_familiarity(
 
 
 def fit_extrapolation(
-    familiarity: Familiarity, model: BayesianModel, rows: BatchSource, seed: int = 0
+    familiarity: Familiarity, model: BayesianModel, rows: MemoryRows, seed: int = 0
 ) -> Extrapolation | None:
     """Fits what widens predictions beyond the training rows; None if nothing does."""
     inputs, given = rows.at(_some_places(rows.num_rows, seed))

@@ -32,7 +32,7 @@ from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
 from tfbbb.judging.types import Inputs
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE
 from tfbbb.tables import Schema
-from tfbbb.tables.memory_rows import BatchSource
+from tfbbb.tables.memory_rows import MemoryRows
 
 # Of a sample of the training rows, in numbers.
 _MOST_NUMBERS = 4_000_000
@@ -67,7 +67,7 @@ class TrainingBaselines:
     def fit(
         cls,
         schema: Schema,
-        rows: BatchSource,
+        rows: MemoryRows,
         folds: np.ndarray | None,
         inputs: Inputs,
         targets: np.ndarray,
@@ -225,7 +225,7 @@ def _boosted(
     return np.concatenate(found)[back]
 
 
-def _sample(rows: BatchSource, num_features: int) -> Rows:
+def _sample(rows: MemoryRows, num_features: int) -> Rows:
     """Returns some training rows, drawn at random."""
     size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)), rows.num_rows)
     inputs, targets, *weights = next(iter(rows.batches(size, seed=0)))

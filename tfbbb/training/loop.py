@@ -16,7 +16,7 @@ from tfbbb.base.private_apis import gradients_freed_with_graphs, without_symboli
 from tfbbb.base.types import Options, Structure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import TrainingRows
-from tfbbb.tables.memory_rows import BatchSource
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.callbacks import (
     BestEpoch,
     Checkpointing,
@@ -53,7 +53,7 @@ class Outcome:
 
 def fit(
     model: BayesianModel,
-    rows: BatchSource,
+    rows: MemoryRows,
     *,
     epochs: int,
     batch_size: int,
@@ -180,7 +180,7 @@ def _set_up(
             model.optimizer.learning_rate = decay.by_steps
 
 
-def _training_rows(rows: BatchSource, members: MemberRows | None) -> TrainingRows:
+def _training_rows(rows: MemoryRows, members: MemberRows | None) -> TrainingRows:
     if members is None:
         return TrainingRows(rows.targets(), rows.num_rows)
     return TrainingRows(

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.candidates import fit_members
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import kl_schedule_at
@@ -25,7 +24,6 @@ def train_on_more_rows(run: Run) -> tuple[Candidate, int]:
     candidate, prepared, members = run.best, run.prepared, run.members
     choice, rows, seed = candidate.choice, prepared.rows, run.spec.training.seed
     assert choice is not None
-    assert isinstance(rows, MemoryRows)
     groups = prepared.groups if prepared.last is None else prepared.last
     left_out = left_out_by_one(members, groups, seed)
     assert left_out.weights is not None

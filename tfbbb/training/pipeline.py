@@ -21,7 +21,6 @@ from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
-from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.candidates import train_candidates
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
@@ -154,11 +153,9 @@ def compare_baselines(run: Run) -> Run:
     inputs, targets, weights = run.measured_rows()
     rows = prepared.rows
     if prepared.weights is not None:
-        assert isinstance(rows, MemoryRows)
         rows = rows.weighted(prepared.weights[:, np.newaxis])
     folds = run.members.folds
     if prepared.last is not None:
-        assert isinstance(rows, MemoryRows)
         rows, folds = rows.take(np.flatnonzero(~prepared.last)), None
     baselines = TrainingBaselines.fit(
         prepared.schema,

@@ -14,11 +14,10 @@ from tfbbb.judging.evaluation import Baselines
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.tables import Schema, TableError
 from tfbbb.tables.column_names import ColumnSource
-from tfbbb.tables.memory_rows import BatchSource, MemoryRows
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.parsed_column import ParsedTable
 from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.scan import TableScan
-from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.values import first_row, without_views
 from tfbbb.training.column_choice import HELD_OUT, choose_columns, has_more_columns_than
@@ -29,6 +28,8 @@ from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 from tfbbb.training.target_means import RowMeans, with_target_means
 
+# Rows of a file whose texts are in memory while their mean targets are found.
+_MOST_WITH_MEANS = 500_000
 # Rows that show whether a column of times helps, and the share of the error by which
 # it must not be worse.
 _MOST_COMPARED, _WORSE_ERROR = 5000, 0.05
@@ -54,7 +55,7 @@ class Prepared:
     """
 
     schema: Schema
-    rows: BatchSource
+    rows: MemoryRows
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
     training_rows: np.ndarray
@@ -99,8 +100,7 @@ def prepare(
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
     num_folds = 0
-    fits_memory = 4 * RowLayout(whole).width * table.num_rows <= BYTES_PER_GROUP
-    if schema is None and fits_memory:
+    if schema is None:
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
     means: RowMeans = {}
@@ -109,7 +109,7 @@ def prepare(
     if schema is None:
         schema = _with_useful_time(whole, spec, table, rows)
         schema = schema.refitted(table, rows.training)
-        if _fit_memory(RowLayout(schema), rows, directory):
+        if not isinstance(table, StoredTable) or table.num_rows <= _MOST_WITH_MEANS:
             places, seed = np.sort(rows.training), spec.training.seed
             groups = None if rows.groups is None else rows.groups[places]
             schema, means = with_target_means(
@@ -118,7 +118,7 @@ def prepare(
     held_out = _take(table, rows.held_out)
     return Prepared(
         schema=schema,
-        rows=_training_rows(table, RowLayout(schema), rows, directory, means),
+        rows=_training_rows(table, RowLayout(schema), rows, means),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],
@@ -289,27 +289,18 @@ def _open(
 
 
 def _training_rows(
-    table: ParsedTable | StoredTable,
-    layout: RowLayout,
-    rows: Split,
-    directory: Path | None,
-    means: RowMeans,
-) -> BatchSource:
+    table: ParsedTable | StoredTable, layout: RowLayout, rows: Split, means: RowMeans
+) -> MemoryRows:
     training = np.zeros(table.num_rows, dtype=bool)
     training[rows.training] = True
-    parts = _encoded(table, layout, training)
-    if _fit_memory(layout, rows, directory):
-        encoded = np.concatenate(list(parts))
-        for name, of_rows in means.items():
-            encoded = layout.with_means(encoded, name, of_rows)
-        return MemoryRows(layout, encoded)
-    assert directory is not None
-    return StoredRows.write(directory / "rows", layout, parts)
-
-
-def _fit_memory(layout: RowLayout, rows: Split, directory: Path | None) -> bool:
-    num_bytes = 4 * layout.width * len(rows.training)
-    return directory is None or num_bytes <= BYTES_PER_GROUP
+    encoded = np.empty([len(rows.training), layout.width], np.float32)
+    end = 0
+    for part in _encoded(table, layout, training):
+        start, end = end, end + len(part)
+        encoded[start:end] = part
+    for name, of_rows in means.items():
+        encoded = layout.with_means(encoded, name, of_rows)
+    return MemoryRows(layout, encoded)
 
 
 def _encoded(

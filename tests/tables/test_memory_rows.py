@@ -2,24 +2,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.small_disk import small_files
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
-from tfbbb.tables.stored_rows import StoredRows
 
 ROWS = 57
 BATCH_SIZE = 8
 BATCHES = 8
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Shrinks blocks to 5 rows, groups to 3 blocks and pieces to 2 batches."""
-    bytes_per_row = 4 * 3
-    monkeypatch.setattr("tfbbb.tables.stored_rows._BYTES_PER_BLOCK", 5 * bytes_per_row)
-    monkeypatch.setattr("tfbbb.tables.stored_rows.BYTES_PER_GROUP", 15 * bytes_per_row)
-    monkeypatch.setattr("tfbbb.tables.stored_rows._BYTES_PER_PIECE", 20 * bytes_per_row)
 
 
 TABLE = pa.table(
@@ -32,16 +21,9 @@ TABLE = pa.table(
 LAYOUT = RowLayout(Schema.infer(TABLE, "y", features=["x", "word"]))
 
 
-def stored(directory, numbers):
-    return StoredRows.write(directory / "rows", LAYOUT, np.array_split(numbers, 7))
-
-
-@pytest.fixture(params=["stored", "in memory"])
-def rows(request, tmp_path):
-    numbers = LAYOUT.encode(TABLE)
-    if request.param == "in memory":
-        return MemoryRows(LAYOUT, numbers)
-    return stored(tmp_path, numbers)
+@pytest.fixture(scope="module")
+def rows():
+    return MemoryRows(LAYOUT, LAYOUT.encode(TABLE))
 
 
 def targets(rows, count, **options):
@@ -83,30 +65,7 @@ def test_targets_returns_the_targets_of_all_rows(rows):
     np.testing.assert_array_equal(rows.targets()[:, 0], 2 * np.arange(ROWS))
 
 
-def test_rows_in_memory_and_on_disk_have_one_digest(rows, tmp_path):
+def test_the_digest_is_of_the_rows_in_their_order(rows):
     numbers = LAYOUT.encode(TABLE)
     assert rows.sha256 == MemoryRows(LAYOUT, numbers).sha256
-    assert rows.sha256 != stored(tmp_path, numbers[::-1]).sha256
-
-
-def test_a_batch_mixes_rows_of_distant_blocks(tmp_path):
-    numbers = np.repeat(np.arange(600, dtype=np.float32)[:, None], 3, axis=1)
-    numbers[:, 1] = 0
-    batches = targets(stored(tmp_path, numbers), 75, seed=0)
-    # A group has 3 random blocks of 5 rows; adjacent blocks would span 15 rows only.
-    spans = [max(batch) - min(batch) for batch in batches]
-    assert np.median(spans) > 150
-
-
-def test_a_truncated_file_is_detected(tmp_path):
-    rows = stored(tmp_path, LAYOUT.encode(TABLE))
-    with rows.path.open("r+b") as file:
-        file.truncate(100)
-    with pytest.raises(OSError, match="was truncated"):
-        rows.targets()
-
-
-def test_a_full_disk_error_names_the_directory(tmp_path):
-    with small_files(100), pytest.raises(OSError, match="too large") as caught:
-        stored(tmp_path, LAYOUT.encode(TABLE))
-    assert caught.value.filename == str(tmp_path)
+    assert rows.sha256 != MemoryRows(LAYOUT, numbers[::-1]).sha256

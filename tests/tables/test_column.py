@@ -160,7 +160,7 @@ def test_whole_numbers_are_texts_where_other_rows_had_texts():
 
 
 def test_numbers_in_a_text_column_are_refused_with_a_remedy():
-    with pytest.raises(TableError, match=r"cast it .*text_columns=\['a'\]"):
+    with pytest.raises(TableError, match="cast it to text"):
         inferred(["007", "a"]).values(pa.table({"a": [7, 8]}))
 
 

@@ -48,10 +48,9 @@ def test_columns_of_several_types_are_text(tmp_path):
     assert read_table(path).to_pydict() == {"a": ["1.5", None, "true"]}
 
 
-def test_text_columns_keep_numbers_as_text(tmp_path):
-    path = written(tmp_path, '{"a": 7, "b": 1}\n')
-    table = read_table(path, text_columns=["a"])
-    assert table.to_pydict() == {"a": ["7"], "b": [1]}
+def test_a_number_may_be_nan(tmp_path):
+    path = written(tmp_path, '{"a": 7.5, "b": 1}\n{"a": NaN, "b": 2}\n')
+    assert str(read_table(path)["a"].to_pylist()) == "[7.5, nan]"
 
 
 def test_booleans_are_texts_where_training_had_texts(tmp_path):
@@ -110,9 +109,8 @@ def test_rows_survive_a_round_trip_in_blocks_of_any_size(
             '{"b": 1}\n{"b": 1, "a": ' + "[" * 99_999 + "]" * 99_999 + "}",
             "line 2 is not a JSON object: .* nested too deeply",
         ),
-        ('{"a": 1}\n{"a": 2, "a": 3}\n', "line 2 has the key 'a' twice"),
         (b'{"a": "x"}\n{"a": "\xff"}\n', "line 2 is not UTF-8 text"),
-        (r'{"a": "\ud800"}', "line 1 has a half surrogate pair at the key 'a'"),
+        (r'{"a": "\ud800"}', "line 1 has half a surrogate pair"),
         ('{"": 1}\n', "column 1 of 1 has no name"),
         ("{}\n{}\n", "has a header but no rows"),
     ],

@@ -41,7 +41,7 @@ from tfbbb.tables.text_encoding import (
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
-_CELLS_PER_BATCH = 2**18
+_BYTES_PER_BATCH, _CELLS_PER_BATCH = 2**20, 2**18
 # Also after a space, as in "1, NaN".
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 
@@ -295,7 +295,7 @@ def _stream(
                 column_names=names,
                 skip_rows=dialect.header_line - 1,
                 skip_rows_after_names=int(dialect.has_header),
-                block_size=source.longest,
+                block_size=min(source.longest, _BYTES_PER_BATCH),
             ),
             pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
             pa.csv.ConvertOptions(

@@ -164,8 +164,7 @@ def _read_texts(
         if not (text.numbers or cells.is_boolean):
             raise TableError(
                 f"Column {cells.name!r} holds values of type {cells.type}, but must "
-                "hold text; cast it to text, or read it from a CSV file with "
-                f"read_table(path, text_columns=[{cells.name!r}])."
+                "hold text; cast it to text."
             )
         cells = cells.digits
     return distinct_texts(cells.texts, text)

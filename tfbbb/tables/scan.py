@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -38,19 +38,11 @@ _COMPRESSIONS: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 T = TypeVar("T")
 
 
-class _File(Protocol):
-    def header(self) -> list[str]: ...
-
-    def batches(self) -> Iterator[pa.RecordBatch]: ...
-
-
 class _TypedFile:
     """An Arrow or a Parquet file as record batches; the first batch is empty."""
 
-    def __init__(
-        self, path: Path, read: Callable[[Path], Iterator[pa.RecordBatch]]
-    ) -> None:
-        self._path, self._read = path, read
+    def __init__(self, path: Path, *, is_parquet: bool) -> None:
+        self._path, self._read = path, _read_parquet if is_parquet else _read_arrow
 
     def header(self) -> list[str]:
         return list(next(self.batches()).schema.names)
@@ -138,7 +130,12 @@ class TableScan:
                 f"Only .xlsx and .ods files have sheets, and {self.path} is read as "
                 f"{self.format}; leave out `sheet`. Received: sheet={sheet!r}"
             )
-        _check_exists(self.path)
+        if not self.path.is_file():
+            is_directory = self.path.is_dir()
+            problem = "is a directory, not a file" if is_directory else "does not exist"
+            raise TableError(f"{path} {problem}.")
+        if self.path.stat().st_size == 0:
+            raise TableError(f"{path} is empty.")
         self._file = self._open()
         self._schema: pa.Schema | None = None
         self._num_rows = 0
@@ -177,11 +174,7 @@ class TableScan:
         return None
 
     def header(self) -> list[str]:
-        """Returns the names of all columns, from the beginning of the file.
-
-        Returns an empty list if the beginning cannot be read; the other methods raise
-        the reason.
-        """
+        """Returns the names of all columns, or none if the beginning is unreadable."""
         with self._convert_errors():
             self._check_content()
             return self._file.header()
@@ -194,15 +187,7 @@ class TableScan:
     def collect(
         self, new: Callable[[], T], add: Callable[[T, pa.RecordBatch], object]
     ) -> T:
-        """Accumulates all batches, in one pass unless reading starts over.
-
-        Args:
-            new: Creates an empty accumulator; called again if reading starts over.
-            add: Adds a batch to the accumulator.
-
-        Returns:
-            The accumulator with all batches.
-        """
+        """Adds all batches to a new accumulator; to another if reading starts over."""
         while True:
             total, schema, num_rows = new(), None, 0
             try:
@@ -219,12 +204,7 @@ class TableScan:
             return total
 
     def head(self, num_rows: int, skip: int = 0) -> pa.Table:
-        """Returns the first rows, or so many after some others.
-
-        Args:
-            num_rows: Number of rows to return, if there are so many.
-            skip: Number of rows before them.
-        """
+        """Returns the first rows, or so many after `skip` others."""
         while True:
             batches: list[pa.RecordBatch] = []
             left, before = num_rows, skip
@@ -243,11 +223,9 @@ class TableScan:
                 continue
             return pa.Table.from_batches(batches)
 
-    def _open(self) -> _File:
-        if self.format == "parquet":
-            return _TypedFile(self.path, _read_parquet)
-        if self.format == "arrow":
-            return _TypedFile(self.path, _read_arrow)
+    def _open(self) -> CsvFile | JsonFile | WorkbookFile | _TypedFile:
+        if self.format in ("parquet", "arrow"):
+            return _TypedFile(self.path, is_parquet=self.format == "parquet")
         if self.format == "jsonl":
             return JsonFile(self.path)
         if self.format in ("xlsx", "ods"):
@@ -299,14 +277,6 @@ class TableScan:
             ) from error
 
 
-def _check_exists(path: Path) -> None:
-    if not path.is_file():
-        problem = "is a directory, not a file" if path.is_dir() else "does not exist"
-        raise TableError(f"{path} {problem}.")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path} is empty.")
-
-
 # Predicts a block of rows, whole or in consecutive parts; also gets the index of the
 # first row.
 Ask = Callable[[pa.Table, int], Iterable[pa.Table]]
@@ -327,7 +297,6 @@ def predict_rows(scan: TableScan, ask: Ask) -> Iterator[tuple[pa.Table, pa.Table
 def read_table(
     path: str | os.PathLike[str],
     *,
-    text_columns: Iterable[str] = (),
     sheet: str | None = None,
     notify: Callable[[str], object] | None = None,
 ) -> pa.Table:
@@ -359,8 +328,6 @@ def read_table(
 
     Args:
         path: File to read.
-        text_columns: Names of columns of a file without types that stay texts, even if
-            their cells look like numbers. Names that the file lacks are ignored.
         sheet: Name of the sheet of a workbook; by default the first with rows.
         notify: Called with a message if an index is dropped, and with what was found
             unless the file is UTF-8 text with commas that begins with its header.
@@ -381,7 +348,7 @@ def read_table(
     UTF-8 text, separated by semicolons, with decimal commas.
     [{'name': 'Ada', 'height': 1.65}, {'name': 'Bob', 'height': None}]
     """
-    return typed_table(read_cells(path, sheet=sheet, notify=notify), {*text_columns})
+    return typed_table(read_cells(path, sheet=sheet, notify=notify))
 
 
 def read_cells(

@@ -1,7 +1,7 @@
 """The schema of a table: features, target and task of a model."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -154,7 +154,6 @@ class Schema:
         *,
         task: Task | None = None,
         features: Sequence[str] | None = None,
-        text_columns: Iterable[str] = (),
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
         held_out_at_random: bool = True,
@@ -179,8 +178,6 @@ class Schema:
             task: `"regression"` or `"classification"`. By default classification for
                 text and booleans, regression for numbers. Integers can be classes too.
             features: Names of the columns to predict from; all others by default.
-            text_columns: Names of features that are categories although their texts
-                look like numbers or dates. Names that are not features are ignored.
             columns: What columns are, by name, in place of what their cells suggest:
                 `"number"`, `"date:day-first"`, `"ordered:low,middle,high"`,
                 `"ignore"` and so on: see `tfbbb.tables.override.Override`.
@@ -222,9 +219,6 @@ class Schema:
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
         overrides = parse_overrides(columns or {}, table.column_names)
-        overrides |= {
-            name: Override("text") for name in text_columns if name not in overrides
-        }
         found = infer_target(
             table, target, task, rows, overrides.get(target), target_choice
         )

@@ -22,7 +22,7 @@ def infer_schema(
     table: ColumnSource, spec: JobSpec, choice: TargetChoice | None = None
 ) -> Schema:
     """Infers the schema of a table in which every row has a target."""
-    columns = dict(spec.columns)
+    columns = {**dict.fromkeys(spec.text_columns, "text"), **spec.columns}
     validation = spec.training.validation
     decided_by = validation.column or validation.group
     if spec.features is None:
@@ -36,7 +36,6 @@ def infer_schema(
         spec.target,
         task=_task_of(spec),
         features=spec.features,
-        text_columns=spec.text_columns,
         columns=columns,
         held_out_at_random=validation.decided_by is None,
         target_choice=choice,

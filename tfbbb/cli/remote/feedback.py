@@ -43,14 +43,15 @@ def feedback(
         import pyarrow as pa
 
         from tfbbb.cli.table_targets import name_classes, refuse_without_targets
-        from tfbbb.tables import read_table
         from tfbbb.tables.known_targets import describe_unusable, read_known_targets
+        from tfbbb.tables.plain_values import typed_table
+        from tfbbb.tables.scan import read_cells
 
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
         target = description["target"]
         texts, notation = columns_of_text(description)
-        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
+        table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
         classes = description["classes"]
         found = read_known_targets(table, target, classes, notation)
         known, unusable = found.known, found.unusable

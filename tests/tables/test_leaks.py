@@ -337,6 +337,15 @@ def test_a_sum_is_found_beside_sums_of_its_parts():
     assert find_sum(parts, target) == ((1, "x1"), (1, "x2"))
 
 
+def test_a_sum_is_rounded_after_it_was_added_up():
+    prices = {name: np.exp(4.0 + x) for name, x in COLUMNS.items()}
+    paid = np.round(prices["x1"] + prices["x2"] - prices["x5"], 2)
+    rounded = {name: np.round(price, 2) for name, price in prices.items()}
+    assert find_sum(rounded, paid) == ((1, "x1"), (1, "x2"), (-1, "x5"))
+    paid[50] += 0.1
+    assert find_sum(rounded, paid) == ()
+
+
 def test_one_row_off_is_no_sum():
     target = COLUMNS["x1"] + COLUMNS["x2"]
     target[50] += 0.01

@@ -166,11 +166,7 @@ class Column:
         return {"numeric": numeric, "date": "int64"}.get(self.kind, "string")
 
     def parse(self, table: ColumnSource) -> ParsedColumn:
-        """Reads this column of any table.
-
-        Raises:
-            TableError: The table lacks the column, or its values are of another type.
-        """
+        """Reads this column of any table that has it."""
         check_columns_exist(table, [self.name], role="feature")
         notation = self.notation
         if self._has_whole_numbers:
@@ -199,17 +195,10 @@ class Column:
         check_all_readable(self.cells(table), parsed)
 
     def values(self, table: ColumnSource) -> np.ndarray:
-        """Returns this column of any table as an input of a model.
+        """Returns this column of any table as an input `[n]` of a model.
 
-        A cell that is not in the notation, or infinite, counts as missing.
-
-        Returns:
-            Array `[n]`: numbers in the column's `dtype` with NaN for missing, text
-            (object) with `""` for missing, or of dates int64 seconds since 1970 with
-            the least int64 for missing.
-
-        Raises:
-            TableError: As for `parse`.
+        Missing, unreadable and infinite cells are NaN, `""` among texts (objects), or
+        the least int64 among dates (seconds since 1970).
         """
         return self.parse(table).inputs(self.dtype)
 

@@ -416,60 +416,63 @@ class RegularRows:
     def _describe(self) -> Iterator[str]:
         for kind, (one, many) in _SENTENCES.items():
             if rows := self._found.get(kind):
-                count, filled = self._counts[kind], rows[0].filled
-                is_row = kind == "total"
-                text = (filled[:1] if is_row else filled) or [""]
+                count, line, filled = self._counts[kind], rows[0].line, rows[0].filled
+                text = (filled[:1] if kind == "total" else filled) or [""]
+                shown = repr(self._dialect.delimiter.join(text).strip())
+                start = f"{count} {self._noun}s "
+                place = f"{self._noun} {line}"
                 sentence = (one if count == 1 else many).format(
+                    # The subjects of sentences on one row, and on several.
+                    one=place.capitalize(),
+                    inside=f"{start}inside the table, the first of them {place}, such "
+                    "as",
+                    end=f"{start}at the end, from {place} on, such as",
                     count=count,
-                    line=rows[0].line,
-                    text=repr(self._dialect.delimiter.join(text).strip()),
+                    place=place,
+                    text=shown,
                     noun=self._noun,
                     first=self._first,
                 )
-                yield sentence[0].upper() + sentence[1:]
+                yield sentence
 
 
 # A remark on one row, and on several.
 _SENTENCES = {
     "short": (
-        "{noun} {line} has fewer cells than {first}: the cells it lacks at its end "
-        "are missing values.",
-        "{count} rows have fewer cells than {first}, the first in {noun} {line}: "
-        "the cells they lack at their end are missing values.",
+        "{one} has fewer cells than {first}: the cells it lacks at its end are missing "
+        "values.",
+        "{count} rows have fewer cells than {first}, the first in {place}: the cells "
+        "they lack at their end are missing values.",
     ),
     "trailing": (
-        "{noun} {line} has empty cells beyond the last column, which are left out.",
-        "{count} rows have empty cells beyond the last column, the first in {noun} "
-        "{line}; these cells are left out.",
+        "{one} has empty cells beyond the last column, which are left out.",
+        "{count} rows have empty cells beyond the last column, the first in {place}; "
+        "these cells are left out.",
     ),
     "comment": (
-        "{noun} {line}, {text}, is left out as a comment: if it is a row, fill its "
+        "{one}, {text}, is left out as a comment: if it is a row, fill its cells.",
+        "{inside} {text}, are left out as comments: if they are rows, fill their "
         "cells.",
-        "{count} {noun}s inside the table, the first of them {noun} {line}, such as "
-        "{text}, are left out as comments: if they are rows, fill their cells.",
     ),
     "repeated": (
-        "{noun} {line} repeats the names of the columns and is left out.",
-        "{count} {noun}s repeat the names of the columns, the first of them {noun} "
-        "{line}, and are left out.",
+        "{one} repeats the names of the columns and is left out.",
+        "{count} {noun}s repeat the names of the columns, the first of them {place}, "
+        "and are left out.",
     ),
     "empty": (
-        "{noun} {line}, which is empty above a footer, is left out.",
-        "{count} {noun}s from {noun} {line} on, which are empty above a footer, are "
-        "left out.",
+        "{one}, which is empty above a footer, is left out.",
+        "{count} {noun}s from {place} on, which are empty above a footer, are left "
+        "out.",
     ),
     "footer": (
-        "{noun} {line}, {text}, is left out as a footer: if it is a row, fill its "
-        "cells.",
-        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
-        "out as a footer: if they are rows, fill their cells.",
+        "{one}, {text}, is left out as a footer: if it is a row, fill its cells.",
+        "{end} {text}, are left out as a footer: if they are rows, fill their cells.",
     ),
     "total": (
-        "{noun} {line}, {text}, is left out because it sums up the rows above: if it "
-        "is a row like them, change its first cell or move it up.",
-        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
-        "out because they sum up the rows above: if they are rows like them, change "
-        "their first cells or move them up.",
+        "{one}, {text}, is left out because it sums up the rows above: if it is a row "
+        "like them, change its first cell or move it up.",
+        "{end} {text}, are left out because they sum up the rows above: if they are "
+        "rows like them, change their first cells or move them up.",
     ),
 }
 

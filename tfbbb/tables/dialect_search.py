@@ -45,9 +45,7 @@ def find_dialect(
     """Returns the dialect by the beginning of a file.
 
     The delimiter is the preferred one if it gives all rows as many cells as the header,
-    at least two. Otherwise it is one that does so, and then one that does so for the
-    most rows. Spaces separate cells if no other delimiter does so. The header is the
-    first row that is not a title.
+    or another that does so for all or for the most rows, spaces last.
     """
     found = encoding or find_encoding(source)
     beginning = source.beginning()

@@ -89,12 +89,7 @@ _TIMES = (datetime.date, datetime.time)
 
 
 def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
-    """Converts a list, an array, or a column of pandas.
-
-    Values of several types, such as numbers beside texts, become texts. Intervals, as
-    `pd.cut` returns them, become an ordered category, periods become dates, and sparse
-    columns dense ones.
-    """
+    """Converts a list, an array, or a column of pandas; mixed values become texts."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     # An array [n, 1] is a column of n values.

@@ -609,8 +609,9 @@ def find_sum(
     closest = np.argsort(-_correlations(x, y), kind="stable")
     left = [int(place) for place in closest[: len(rows) - _FEWEST_ROWS + 1]]
     least = _ROUNDING * float(np.ptp(y))
-    rounding = _half_of_last_decimal(y) + sum(map(_half_of_last_decimal, x.T))
-    tolerance = max(least, min(_ROUNDINGS * rounding, _MOST_ROUNDING * np.ptp(y)))
+    rounding = np.array([_half_of_last_decimal(numbers) for numbers in (*x.T, y)])
+    most = min(_ROUNDINGS * rounding.sum(), _MOST_ROUNDING * np.ptp(y))
+    tolerance = max(least, most)
     weights = _fit_all(x, y, left, tolerance)
     if weights is None:
         return ()
@@ -625,7 +626,9 @@ def find_sum(
     left.sort()
     signs = np.rint(np.linalg.lstsq(x[:, left], y)[0])
     is_sum = len(left) > 1 and bool((np.abs(signs) == 1.0).all())
-    if not is_sum or np.abs(x[:, left] @ signs - y).max() > max(least, rounding):
+    if not is_sum or (
+        np.abs(x[:, left] @ signs - y).max() > max(least, rounding[[*left, -1]].sum())
+    ):
         return ()
     return tuple((int(sign), names[p]) for p, sign in zip(left, signs, strict=True))
 

@@ -163,11 +163,7 @@ class TableScan:
 
     @property
     def dialect(self) -> Dialect | Sheet | None:
-        """What the file does not state and reading found; the first access reads it.
-
-        The encoding, the delimiter, the decimal mark and the header line of a CSV file;
-        the sheet of a workbook; None for other formats.
-        """
+        """How a CSV file is written, or the sheet of a workbook, as reading found."""
         assert self.schema is not None
         if isinstance(self._file, CsvFile | WorkbookFile):
             return self._file.dialect
@@ -237,11 +233,7 @@ class TableScan:
         )
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yields all rows in one pass; see `batches`.
-
-        Raises:
-            StartOver: The rows so far were misread, as those of `CsvFile.batches`.
-        """
+        """Yields all rows in one pass; raises `StartOver` if rows were misread."""
         names: list[str] | None = None
         unnamed = isinstance(self._file, CsvFile | WorkbookFile)
         with self._convert_errors():

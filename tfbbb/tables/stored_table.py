@@ -21,11 +21,7 @@ _MAX_ROWS_PER_BLOCK = 2**17
 
 
 class StoredTable:
-    """A table in an Arrow file, of which memory holds a part at a time.
-
-    A `StoredTable` is a `ColumnSource`, so `Schema.infer` accepts it in place of a
-    `pyarrow.Table`. Caches the column that was read last.
-    """
+    """A `ColumnSource` in an Arrow file, which caches the column that was read last."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
@@ -37,10 +33,7 @@ class StoredTable:
     def write(
         cls, path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch]
     ) -> "StoredTable":
-        """Writes batches of rows and opens the table.
-
-        The write is atomic: the file appears complete or not at all.
-        """
+        """Writes batches of rows, all or none, and opens the table."""
         with _Writer(Path(path)) as writer:
             for batch in batches:
                 writer.add(batch)
@@ -48,12 +41,7 @@ class StoredTable:
 
     @classmethod
     def from_scan(cls, scan: TableScan, directory: Path) -> "StoredTable":
-        """Stores the rows of a file in a directory, unless they are stored already.
-
-        The name of the stored table depends on the file's path, size, modification time
-        and format, and on the sheet, so a changed file is stored again, and another
-        sheet is.
-        """
+        """Stores the rows of a file, or of a sheet, unless they are stored already."""
         file = scan.path.resolve()
         status = file.stat()
         source = [file, status.st_size, status.st_mtime_ns, scan.format, scan.sheet]

@@ -51,19 +51,9 @@ def keeps_all_digits(path: str | os.PathLike[str]) -> bool:
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Writes a table to a file; the suffix of its name is its format.
+    """Writes a table to a file, whole or not at all; its suffix is its format.
 
-    The formats are those of `tfbbb.tables.read_table`, but `.ods`. The write is
-    atomic: it goes to a temporary file in the same directory, which then replaces
-    `path`.
-
-    Example:
-
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
-    >>> write_table(pa.table({"a": [1, 2]}), path)
-    >>> path.read_text().split()
-    ['a', '1', '2']
+    The formats are those of `tfbbb.tables.read_table`, but `.ods`.
     """
     check_writable(path)
     path = Path(path).absolute()

@@ -37,6 +37,10 @@ class WorkerFile:
             self._file.write(f"{lease.job_id}.{lease.attempt}")
         self._file.flush()
 
+    def close(self) -> None:
+        """Releases the lock, as the end of the process does."""
+        self._file.close()
+
 
 def any_worker_lives(settings: Settings) -> bool:
     """Returns whether a worker lives that shares the data directory on this machine."""

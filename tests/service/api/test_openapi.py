@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from service.shared.living_workers import WorkerFile
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
 from tests.service.serving import AS_ADMIN, serving, wait_until_ready
@@ -87,8 +89,11 @@ def api(
     """A service of its own: what is generated deletes things too."""
     root = tmp_path_factory.mktemp("models")
     shutil.copytree(saved_models, root, dirs_exist_ok=True)
-    settings = Settings(models=root, max_work=10_000, max_queued_jobs=50)
-    with reading_here(), serving(settings) as client:
+    data = tmp_path_factory.mktemp("data")
+    settings = Settings(models=root, data_dir=data, max_work=10_000, max_queued_jobs=50)
+    # Without a worker, `/health/training` is 503.
+    worker = WorkerFile(settings)
+    with reading_here(), closing(worker), serving(settings) as client:
         wait_until_ready(client)
         yield client
 

@@ -31,7 +31,8 @@ def test_attempt_of_a_dead_worker_is_found_once(settings: Settings) -> None:
     worker.write(Lease("job", 2))
     take_dead_workers(settings, found.append)
     assert (found, any_worker_lives(settings)) == ([], True)
-    del worker, idle
+    for ended in worker, idle:
+        ended.close()
     assert not any_worker_lives(settings)
     for _ in range(2):
         take_dead_workers(settings, found.append)

@@ -17,11 +17,10 @@ from service.api.datasets.store import DatasetStore
 from service.api.documentation import describe_portably
 from service.api.feedback import endpoints as feedback
 from service.api.http.errors import (
+    ANY_ERROR,
     DATABASE_OUTAGES,
     answer_errors_in_one_shape,
     answer_outage,
-    as_json,
-    responses,
 )
 from service.api.http.requests import Requests
 from service.api.jobs import endpoints as jobs
@@ -47,7 +46,6 @@ from service.predicting.models import Models
 from service.predicting.registry import ModelRegistry
 from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database
-from service.shared.errors import Forbidden, Unauthenticated, Unavailable
 from service.shared.queue import Queue
 from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
@@ -132,9 +130,9 @@ def create_app(
         redirect_slashes=False,
         # Generated clients would have two classes for one spec.
         separate_input_output_schemas=False,
+        responses={"default": ANY_ERROR},
     )
     describe_portably(app)
-    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
     for resource in (
         predictions,
         models,
@@ -148,7 +146,7 @@ def create_app(
         metrics,
         session,
     ):
-        app.include_router(resource.router, responses=refusals)
+        app.include_router(resource.router)
     for open_resource in (health, documentation, guide, page):
         app.include_router(open_resource.router)
     app.add_middleware(Authentication)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse
 
+from service.api.http.errors import ErrorBody
 from service.shared.json_types import JsonObject
 
 _FILES = Path(str(files("fastapi_swagger") / "resources"))
@@ -62,6 +63,8 @@ def describe_portably(app: FastAPI) -> None:
         if app.openapi_schema is None:
             app.openapi_schema = _portable(made())
             _name_bodies(app.openapi_schema)
+            schemas = app.openapi_schema["components"]["schemas"]
+            schemas[ErrorBody.__name__] = ErrorBody.model_json_schema()
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -12,7 +12,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from sqlalchemy.exc import DBAPIError
 
-from service.api.http.errors import responses
 from service.api.models.repository import version_times
 from service.api.state import ServiceState, State
 from service.shared.errors import ServiceError, Unavailable
@@ -58,20 +57,14 @@ async def live() -> Health:
     return Health(status="live")
 
 
-@router.get(
-    "/health/ready", summary="Whether all parts work", responses=responses(Unavailable)
-)
+@router.get("/health/ready", summary="Whether all parts work")
 async def ready(state: State) -> Health:
     """Answers 503 with each part that fails: database, disk, store, models."""
     await check_ready(state)
     return Health(status="ready")
 
 
-@router.get(
-    "/health/predicting",
-    summary="Whether predictions are answered",
-    responses=responses(Unavailable),
-)
+@router.get("/health/predicting", summary="Whether predictions are answered")
 async def predicting(state: State) -> Health:
     """Answers 200 while the models answer, also without database or store.
 
@@ -107,12 +100,7 @@ async def v2_live() -> Live:
     return Live(live=True)
 
 
-@router.get(
-    "/v2/health/ready",
-    name="v2_ready",
-    summary="Whether all parts work",
-    responses=responses(Unavailable),
-)
+@router.get("/v2/health/ready", name="v2_ready", summary="Whether all parts work")
 async def v2_ready(state: State) -> Ready:
     """Answers 503 with each part that fails: database, disk, store, models."""
     await check_ready(state)

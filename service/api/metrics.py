@@ -24,12 +24,10 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 
 from service.api.feedback.schemas import Drift, running_figures
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_read_metrics
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, Job, ModelVersion
-from service.shared.errors import Unavailable
 from service.shared.files import directory_bytes
 from service.shared.job_state import ENDED, JobState
 from service.shared.settings import Settings
@@ -239,8 +237,7 @@ router = APIRouter(
     "/metrics",
     summary="Metrics for Prometheus",
     response_class=Response,
-    responses=responses(Unavailable)
-    | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def get_metrics(request: Request) -> Response:
     """Returns metrics of requests, jobs, processes, models and their uncertainty."""

@@ -16,24 +16,11 @@ from service.api.datasets.schemas import (
 )
 from service.api.datasets.store import find_dataset
 from service.api.datasets.uploading import upload
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database import tables
-from service.shared.errors import (
-    DatasetInUse,
-    InsufficientStorage,
-    InvalidRequest,
-    InvalidTable,
-    QuotaExceeded,
-    RequestTooLarge,
-    Unavailable,
-    UnknownDataset,
-    UnsupportedMediaType,
-    UploadTimeout,
-)
 from service.shared.files import dataset_name
 from service.shared.sandbox import Limits, Preview, PreviewTask
 
@@ -49,17 +36,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedR
         200: {
             "model": Dataset,
             "description": "The dataset that the key had uploaded before.",
-        },
-        **responses(
-            InvalidRequest,
-            QuotaExceeded,
-            UploadTimeout,
-            RequestTooLarge,
-            UnsupportedMediaType,
-            InvalidTable,
-            Unavailable,
-            InsufficientStorage,
-        ),
+        }
     },
 )
 @limit_body(None)  # `UploadBody` counts the bytes.
@@ -86,7 +63,7 @@ async def upload_dataset(
     return Dataset.model_validate(dataset)
 
 
-@router.get("", summary="List datasets", responses=responses(InvalidRequest))
+@router.get("", summary="List datasets")
 def list_datasets(
     state: State,
     _: Training,
@@ -113,17 +90,13 @@ def list_datasets(
     )
 
 
-@router.get("/{id}", summary="Describe a dataset", responses=responses(UnknownDataset))
+@router.get("/{id}", summary="Describe a dataset")
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
     """Describes a table and its columns."""
     return Dataset.model_validate(find_dataset(state.database, id))
 
 
-@router.get(
-    "/{id}/preview",
-    summary="First rows of a dataset",
-    responses=responses(InvalidRequest, UnknownDataset, InvalidTable),
-)
+@router.get("/{id}/preview", summary="First rows of a dataset")
 async def get_preview(
     state: State,
     _: Training,
@@ -150,12 +123,7 @@ async def get_preview(
     return Preview.model_validate(await state.sandbox.result("preview", task))
 
 
-@router.delete(
-    "/{id}",
-    status_code=204,
-    summary="Delete a dataset",
-    responses=responses(UnknownDataset, DatasetInUse),
-)
+@router.delete("/{id}", status_code=204, summary="Delete a dataset")
 def delete_dataset(state: State, _: Training, id: DatasetId) -> None:
     """Deletes a table that no unfinished job needs, but not its models."""
     state.datasets.delete(id)

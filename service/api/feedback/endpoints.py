@@ -6,7 +6,6 @@ from fastapi import APIRouter, Request, Response
 
 from service.api.feedback import repository
 from service.api.feedback.schemas import FeedbackAnswer, VersionFeedback, request_body
-from service.api.http.errors import responses
 from service.api.http.requests import add_to_log
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_predict
@@ -18,13 +17,6 @@ from service.api.predictions.answering import (
 )
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
-from service.shared.errors import (
-    InvalidRequest,
-    RequestTooLarge,
-    Unavailable,
-    UnknownModel,
-    UnsupportedMediaType,
-)
 from service.shared.prediction_formats import JSON
 
 router = APIRouter(
@@ -38,7 +30,6 @@ router = APIRouter(
 @router.get(
     "/{name}/versions/{version}/feedback",
     summary="Describe how a version predicted what came true",
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
 )
 async def get_feedback(
     state: State, name: ModelName, version: VersionNumber
@@ -75,7 +66,4 @@ add_routes(
     response_model=FeedbackAnswer,
     response_description="The rows are counted.",
     openapi_extra={"requestBody": request_body()},
-    responses=responses(
-        InvalidRequest, UnknownModel, RequestTooLarge, UnsupportedMediaType, Unavailable
-    ),
 )

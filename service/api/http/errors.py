@@ -2,7 +2,6 @@
 
 import errno
 import http
-import inspect
 import logging
 from collections.abc import Iterator, Mapping
 
@@ -16,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from service.api.http.requests import HEADER
+from service.shared import errors
 from service.shared.database import LOST
 from service.shared.errors import (
     InsufficientStorage,
@@ -30,37 +30,33 @@ from tfbbb.base.validation_errors import describe_validation_error, field_path
 logger = logging.getLogger(__name__)
 
 
+def _list_codes() -> str:
+    """Returns each code with its status and what is wrong, as Markdown."""
+    lines = {
+        f"- `{error.code}` ({error.status}): {error.__doc__.splitlines()[0]}"
+        for error in vars(errors).values()
+        if hasattr(error, "code")
+    }
+    return "\n".join(["What is wrong, in a word for programs:", "", *sorted(lines)])
+
+
 class ErrorBody(BaseModel):
     """The error, what was received, and what to do."""
 
     error: str
-    code: str = Field(description="What is wrong, in a word for programs.")
+    code: str = Field(description=_list_codes())
     field: str | None = Field(
         description="The path of the field that is wrong, or the name of a column."
     )
 
 
-def responses(*errors: type[ServiceError]) -> dict[int | str, JsonObject]:
-    """Returns the OpenAPI responses of an endpoint that may raise these errors."""
-    described: dict[int | str, JsonObject] = {}
-    for error in errors:
-        found = described.setdefault(error.status, {"model": ErrorBody})
-        summary = (inspect.getdoc(error) or "").partition("\n\nArgs:")[0]
-        before = found.get("description")
-        found["description"] = f"{before} {summary}" if before else summary
-    # Also prevents FastAPI from documenting a 422, which the API never sends.
-    described["default"] = {"model": ErrorBody, "description": "Any other failure."}
-    return described
-
-
-def as_json(described: dict[int | str, JsonObject]) -> dict[int | str, JsonObject]:
-    """Describes the JSON errors of an endpoint whose success is not JSON."""
-    schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
-    content = {"application/json": {"schema": schema}}
-    return {
-        status: {"description": response["description"], "content": content}
-        for status, response in described.items()
-    }
+# Every operation has it, so that FastAPI documents no 422, which the API never sends.
+ANY_ERROR: JsonObject = {
+    "description": "An error; its status is that of its `code`.",
+    "content": {
+        "application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}
+    },
+}
 
 
 def _describe_unreadable(cause: BaseException) -> str:

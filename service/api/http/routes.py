@@ -14,12 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from service.api.http.errors import as_json
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Scope
 from service.shared.data_directory import free_reserve, write_reserve
-from service.shared.errors import Forbidden, RequestTooLarge
-from service.shared.json_types import JsonObject
+from service.shared.errors import RequestTooLarge
 from service.shared.settings import Settings
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
@@ -96,7 +94,7 @@ class ScopedRoute(LimitedRoute):
 
     Checks both before FastAPI reads the body, because FastAPI parses the body before it
     calls any dependency. The dependency `may_predict`, `Training` or `may_administer`
-    gives the scope, `limit_body` the limit. The OpenAPI document contains both.
+    gives the scope, `limit_body` the limit.
 
     A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
     """
@@ -110,7 +108,6 @@ class ScopedRoute(LimitedRoute):
                 f"among its dependencies. Received: {path}, which has none of them"
             )
         self.scope = max(scopes, key=lambda scope: len(scope.implied))
-        self.responses = self._documented()
 
     async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         """Handles a request; checks scope and length before it reads the body."""
@@ -126,26 +123,6 @@ class ScopedRoute(LimitedRoute):
             await super().handle(scope, receive, send)
         finally:
             await asyncio.to_thread(write_reserve, settings)
-
-    def _documented(self) -> dict[int | str, JsonObject]:
-        """Returns the documented responses, including those of this class."""
-        documented = dict(self.responses)
-        needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
-        limit = self.body_limit
-        if isinstance(limit, str):
-            larger = f"The body is larger than {Settings.variable(limit)}."
-            needs[RequestTooLarge.status] = larger
-        elif limit is not None and self.body_field:
-            needs[RequestTooLarge.status] = f"The body is larger than {limit} bytes."
-        for status, need in needs.items():
-            given = documented.get(status)
-            if given is None:
-                (shape,) = as_json({status: {"description": need}}).values()
-                documented[status] = shape
-            else:
-                description = f"{need} {given['description']}"
-                documented[status] = given | {"description": description}
-        return documented
 
 
 class PlainRoute(ScopedRoute):

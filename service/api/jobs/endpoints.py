@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy import select
 
-from service.api.http.errors import as_json, responses
 from service.api.http.routes import ScopedRoute
 from service.api.jobs import event_stream, repository
 from service.api.jobs.schemas import (
@@ -24,14 +23,7 @@ from service.api.keys.caller import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job
-from service.shared.errors import (
-    IdempotencyKeyReused,
-    InvalidRequest,
-    JobStateConflict,
-    QueueFull,
-    UnknownDataset,
-    UnknownJob,
-)
+from service.shared.errors import JobStateConflict
 from service.shared.files import JobFiles
 from service.shared.job_state import JobState
 
@@ -54,8 +46,7 @@ _LOG_BYTES = 16 * 2**10
     status_code=201,
     summary="Train a model",
     responses={
-        200: {"model": JobStatus, "description": "The job of the earlier request."},
-        **responses(InvalidRequest, UnknownDataset, IdempotencyKeyReused, QueueFull),
+        200: {"model": JobStatus, "description": "The job of the earlier request."}
     },
 )
 def submit_job(
@@ -71,7 +62,7 @@ def submit_job(
     return _status(state, job)
 
 
-@router.get("", summary="List jobs", responses=responses(InvalidRequest))
+@router.get("", summary="List jobs")
 def list_jobs(
     state: State,
     _: Training,
@@ -99,9 +90,7 @@ def list_jobs(
     )
 
 
-@router.get(
-    "/{id}", summary="Describe a job", responses=responses(InvalidRequest, UnknownJob)
-)
+@router.get("/{id}", summary="Describe a job")
 async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Returns the progress of a job, and its result."""
     status = await asyncio.to_thread(_read_status, state, id)
@@ -110,11 +99,7 @@ async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     return status
 
 
-@router.post(
-    "/{id}:cancel",
-    summary="Cancel a job",
-    responses=responses(InvalidRequest, UnknownJob),
-)
+@router.post("/{id}:cancel", summary="Cancel a job")
 def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Cancels a job: a queued job at once, a running job after its current step.
 
@@ -126,11 +111,7 @@ def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
     return _status(state, job)
 
 
-@router.post(
-    "/{id}:retry",
-    summary="Retry a job",
-    responses=responses(InvalidRequest, UnknownJob, JobStateConflict, QueueFull),
-)
+@router.post("/{id}:retry", summary="Retry a job")
 def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     """Queues a failed or cancelled job again, under the same id."""
     with state.database.writing() as session:
@@ -147,12 +128,7 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     return _status(state, job)
 
 
-@router.delete(
-    "/{id}",
-    status_code=204,
-    summary="Delete a job",
-    responses=responses(InvalidRequest, UnknownJob, JobStateConflict),
-)
+@router.delete("/{id}", status_code=204, summary="Delete a job")
 def delete_job(state: State, _: Training, id: JobId) -> None:
     """Deletes a job that has ended, its events and its log, but not its model."""
     repository.delete_job(state.database, state.settings, id)
@@ -192,8 +168,7 @@ def get_followed_job(state: State, _: Training, id: JobId, sequence: LastSeen) -
     summary="Follow a job",
     response_class=EventSourceResponse,
     responses={
-        204: {"description": "The job has ended, and no further event follows."},
-        **as_json(responses(InvalidRequest, UnknownJob)),
+        204: {"description": "The job has ended, and no further event follows."}
     },
 )
 async def follow_job(

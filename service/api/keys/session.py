@@ -6,21 +6,15 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 from starlette.requests import HTTPConnection
 
-from service.api.http.errors import responses
 from service.api.http.routes import LimitedRoute, limit_body
 from service.api.keys.caller import Caller, get_caller
 from service.api.keys.schemas import Session, SessionRequest
 from service.api.state import ServiceState, State
-from service.shared.errors import InvalidRequest, RequestTooLarge
 
 router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
 
 
-@router.post(
-    "",
-    summary="Sign in with a key",
-    responses=responses(InvalidRequest, RequestTooLarge),
-)
+@router.post("", summary="Sign in with a key")
 @limit_body(4096)
 async def sign_in(
     state: State, body: SessionRequest, request: Request, response: Response
@@ -48,7 +42,6 @@ async def sign_in_browser(
 @router.get(
     "",
     summary="Describe the key and the session of the request",
-    responses=responses(),
     openapi_extra={"security": [{"key": []}]},
 )
 async def get_session(request: Request, response: Response) -> Session:
@@ -57,7 +50,7 @@ async def get_session(request: Request, response: Response) -> Session:
     return _describe(get_caller(request))
 
 
-@router.delete("", status_code=204, summary="Sign out", responses=responses())
+@router.delete("", status_code=204, summary="Sign out")
 async def sign_out(request: Request) -> Response:
     """Removes the cookie of the session, also of a key that was revoked."""
     response = Response(status_code=204)

@@ -10,20 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.feedback import repository as feedback
 from service.api.feedback.schemas import FeedbackSummary
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Caller, Training, may_predict
 from service.api.labels import repository
 from service.api.models.schemas import ModelName
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Feedback, Label
-from service.shared.errors import (
-    InvalidRequest,
-    LabelRefused,
-    Unavailable,
-    UnknownLabel,
-    UnknownModel,
-)
+from service.shared.errors import InvalidRequest, LabelRefused
 from service.shared.model_messages import ModelStatus
 from service.shared.versions import LATEST
 from tfbbb.base.known_fields import KnownFields
@@ -88,11 +81,7 @@ router = APIRouter(
 )
 
 
-@router.get(
-    "",
-    summary="List the labels of a model",
-    responses=responses(UnknownModel, Unavailable),
-)
+@router.get("", summary="List the labels of a model")
 async def list_labels(state: State, name: ModelName) -> LabelList:
     """Lists the labels with their versions and the feedback, `latest` first."""
     status = await state.models.model(name)
@@ -106,22 +95,14 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     return LabelList(labels=[LabelStatus.of(row, found) for row in rows])
 
 
-@router.get(
-    "/{label}",
-    summary="Describe the version behind a label",
-    responses=responses(UnknownLabel, Unavailable),
-)
+@router.get("/{label}", summary="Describe the version behind a label")
 async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
     """Returns the state, the features and the metrics of the version."""
     version = await state.routes.find(name, label)
     return await state.models.version(name, version)
 
 
-@router.put(
-    "/{label}",
-    summary="Point a label at a version",
-    responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
-)
+@router.put("/{label}", summary="Point a label at a version")
 async def put_label(
     state: State,
     caller: Training,
@@ -138,12 +119,7 @@ async def put_label(
     return LabelStatus.of(row, found)
 
 
-@router.delete(
-    "/{label}",
-    status_code=204,
-    summary="Delete a label",
-    responses=responses(InvalidRequest, UnknownLabel, LabelRefused, Unavailable),
-)
+@router.delete("/{label}", status_code=204, summary="Delete a label")
 async def delete_label(
     state: State, _: Training, name: ModelName, label: LabelName
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from service.api.feedback import repository as feedback
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
@@ -15,13 +14,7 @@ from service.api.models import repository
 from service.api.models.schemas import ModelName, Report, VersionDetails, VersionNumber
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
-from service.shared.errors import (
-    InvalidRequest,
-    Unavailable,
-    UnknownModel,
-    UnknownReport,
-    VersionInUse,
-)
+from service.shared.errors import VersionInUse
 from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.prediction_formats import JSON
 from service.shared.versions import delete_version, finish_deletions
@@ -34,7 +27,7 @@ router = APIRouter(
 )
 
 
-@router.get("", summary="List the models", responses=responses(Unavailable))
+@router.get("", summary="List the models")
 async def list_models(state: State) -> ModelList:
     """Lists every model with its versions and labels."""
     models = await state.models.models()
@@ -50,11 +43,7 @@ async def list_models(state: State) -> ModelList:
     return models
 
 
-@router.get(
-    "/{name}",
-    summary="Describe a model",
-    responses=responses(UnknownModel, Unavailable),
-)
+@router.get("/{name}", summary="Describe a model")
 async def get_model(state: State, name: ModelName) -> ModelStatus:
     """Returns the states of the versions, and describes `latest`."""
     status = await state.models.model(name)
@@ -66,11 +55,7 @@ async def get_model(state: State, name: ModelName) -> ModelStatus:
     return status
 
 
-@router.get(
-    "/{name}/versions/{version}",
-    summary="Describe a version",
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
-)
+@router.get("/{name}/versions/{version}", summary="Describe a version")
 async def get_version(
     state: State, name: ModelName, version: VersionNumber
 ) -> VersionDetails:
@@ -89,10 +74,7 @@ async def get_version(
     "/{name}/versions/{version}/report",
     summary="Report of a version",
     response_model=Report,
-    responses={
-        304: {"description": "The client has the report, by its `ETag`."},
-        **responses(InvalidRequest, UnknownModel, UnknownReport, Unavailable),
-    },
+    responses={304: {"description": "The client has the report, by its `ETag`."}},
 )
 async def get_report(
     state: State,
@@ -122,10 +104,7 @@ async def get_report(
 
 
 @router.delete(
-    "/{name}/versions/{version}",
-    status_code=204,
-    summary="Delete a version",
-    responses=responses(InvalidRequest, UnknownModel, VersionInUse, Unavailable),
+    "/{name}/versions/{version}", status_code=204, summary="Delete a version"
 )
 async def remove_version(
     state: State, _: Training, name: ModelName, version: VersionNumber
@@ -174,5 +153,4 @@ add_routes(
     method="GET",
     body=2**20,
     response_model=Metadata,
-    responses=responses(InvalidRequest, UnknownModel, Unavailable),
 )

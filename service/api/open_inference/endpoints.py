@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute, limit_body
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName
@@ -20,15 +19,7 @@ from service.api.open_inference.schemas import (
 )
 from service.api.predictions.answering import answer, media_type
 from service.api.state import State
-from service.shared.errors import (
-    DeadlineExceeded,
-    InvalidRequest,
-    Overloaded,
-    RequestTooLarge,
-    Unavailable,
-    UnknownModel,
-    UnsupportedMediaType,
-)
+from service.shared.errors import UnsupportedMediaType
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from tfbbb.version import __version__, commit
@@ -44,7 +35,6 @@ _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 # A version has no more digits.
 _NUMBER = re.compile("[0-9]{1,19}")
 
-_ERRORS = (InvalidRequest, UnknownModel, Unavailable)
 _OF_VERSION: JsonObject = {
     "parameters": [
         {
@@ -59,16 +49,7 @@ _OF_VERSION: JsonObject = {
 }
 _INFER: JsonObject = {
     "response_model": InferResponse,
-    "responses": {
-        200: infer_response(),
-        **responses(
-            *_ERRORS,
-            RequestTooLarge,
-            UnsupportedMediaType,
-            Overloaded,
-            DeadlineExceeded,
-        ),
-    },
+    "responses": {200: infer_response()},
 }
 _BODY: JsonObject = {"requestBody": infer_body()}
 
@@ -97,7 +78,7 @@ async def _find_version(state: State, request: Request, name: ModelName) -> int 
 Version = Annotated[int | None, Depends(_find_version)]
 
 
-@router.get("", name="v2", summary="Describe the service", responses=responses())
+@router.get("", name="v2", summary="Describe the service")
 async def get_server() -> ServerMetadata:
     """Returns the name, the version and the extensions of the service."""
     return ServerMetadata(
@@ -108,18 +89,12 @@ async def get_server() -> ServerMetadata:
     )
 
 
-@router.get(
-    "/models/{name}",
-    name="v2_model",
-    summary="Inputs and outputs of a model",
-    responses=responses(*_ERRORS),
-)
+@router.get("/models/{name}", name="v2_model", summary="Inputs and outputs of a model")
 @router.get(
     "/models/{name}/versions/{version}",
     name="v2_version",
     summary="Inputs and outputs of a version",
     openapi_extra=_OF_VERSION,
-    responses=responses(*_ERRORS),
 )
 async def get_model(state: State, name: ModelName, version: Version) -> ModelMetadata:
     """Returns the inputs and outputs of the version, by default of `latest`."""
@@ -130,17 +105,13 @@ async def get_model(state: State, name: ModelName, version: Version) -> ModelMet
 
 
 @router.get(
-    "/models/{name}/ready",
-    name="v2_model_ready",
-    summary="Whether a model predicts",
-    responses=responses(*_ERRORS),
+    "/models/{name}/ready", name="v2_model_ready", summary="Whether a model predicts"
 )
 @router.get(
     "/models/{name}/versions/{version}/ready",
     name="v2_version_ready",
     summary="Whether a version predicts",
     openapi_extra=_OF_VERSION,
-    responses=responses(*_ERRORS),
 )
 async def is_ready(state: State, name: ModelName, version: Version) -> ModelReady:
     """Loads the version if it is not loaded; answers 503 if it cannot predict."""

@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Response
 
 from service.api.datasets.schemas import upload_body
-from service.api.http.errors import responses
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.predictions.answering import answer_table
@@ -17,19 +16,6 @@ from service.api.predictions.schemas import (
     table_body,
     table_response,
 )
-from service.shared.errors import (
-    DeadlineExceeded,
-    InsufficientStorage,
-    InvalidRequest,
-    InvalidTable,
-    NotAcceptable,
-    Overloaded,
-    RequestTooLarge,
-    Unavailable,
-    UnknownModel,
-    UnsupportedMediaType,
-    UploadTimeout,
-)
 
 router = APIRouter(
     prefix="/v1/models",
@@ -37,17 +23,6 @@ router = APIRouter(
     dependencies=[may_predict],
     route_class=ScopedRoute,
 )
-
-_ERRORS = (
-    InvalidRequest,
-    UnknownModel,
-    RequestTooLarge,
-    UnsupportedMediaType,
-    Unavailable,
-    Overloaded,
-    DeadlineExceeded,
-)
-
 
 add_routes(
     router,
@@ -61,7 +36,7 @@ add_routes(
         "requestBody": table_body(),
         "parameters": query_parameters("Of a table in Arrow or CSV"),
     },
-    responses={200: table_response(), **responses(*_ERRORS, NotAcceptable)},
+    responses={200: table_response()},
 )
 add_routes(
     router,
@@ -76,10 +51,5 @@ add_routes(
         "requestBody": upload_body(),
         "parameters": query_parameters("In the URL", REFUSED_OF_FILES),
     },
-    responses={
-        200: file_response(),
-        **responses(
-            *_ERRORS, NotAcceptable, InvalidTable, UploadTimeout, InsufficientStorage
-        ),
-    },
+    responses={200: file_response()},
 )

@@ -26,7 +26,6 @@ from service.api.http.requests import Requests
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
-from service.api.keys import session
 from service.api.keys.authentication import Authentication
 from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
@@ -133,22 +132,24 @@ def create_app(
         responses={"default": ANY_ERROR},
     )
     describe_portably(app)
-    for resource in (
-        predictions,
-        models,
-        open_inference,
-        labels,
-        feedback,
-        jobs,
-        keys,
-        audit,
-        datasets,
-        metrics,
-        session,
+    for router in (
+        predictions.router,
+        models.router,
+        open_inference.router,
+        labels.router,
+        feedback.router,
+        jobs.router,
+        keys.keys,
+        keys.session,
+        audit.router,
+        datasets.router,
+        metrics.router,
+        health.router,
+        documentation.router,
+        guide.router,
+        page.router,
     ):
-        app.include_router(resource.router)
-    for open_resource in (health, documentation, guide, page):
-        app.include_router(open_resource.router)
+        app.include_router(router)
     app.add_middleware(Authentication)
     app.add_middleware(Requests, registry=registries.counted)
     answer_errors_in_one_shape(app)

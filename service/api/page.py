@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from service.api.keys.caller import Caller
-from service.api.keys.session import sign_in_browser
+from service.api.keys.endpoints import sign_in_browser
 from service.api.state import State
 
 _FILES = Path(str(files("service"))) / "web"

@@ -96,7 +96,7 @@ def list_(
             found, now = list_keys(session), database.now(session)
             entries = [
                 {
-                    **KeySummary.from_row(key).model_dump(mode="json"),
+                    **KeySummary.model_validate(key).model_dump(mode="json"),
                     "state": _state(key, now),
                 }
                 for key in found

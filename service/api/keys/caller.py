@@ -49,19 +49,14 @@ class Caller:
 ANYONE = Caller(None, "anyone", Scope.ADMIN.implied)
 
 
-def get_caller(request: Request) -> Caller:
-    """Returns the caller that the middleware identified."""
-    return cast(Caller, request.state.caller)
-
-
 async def _allowed(
     request: Request, needed: SecurityScopes, _: Annotated[object, Depends(_BEARER)]
 ) -> Caller:
-    """Returns the caller; `ScopedRoute` has already checked the scopes.
+    """Returns the caller that the middleware identified, if it has the scopes.
 
-    FastAPI calls this only after it has parsed the body.
+    FastAPI calls this after it has parsed the body; `ScopedRoute` checks them before.
     """
-    caller = get_caller(request)
+    caller = cast(Caller, request.state.caller)
     for scope in needed.scopes:
         caller.require(Scope(scope))
     return caller

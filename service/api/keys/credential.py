@@ -32,18 +32,15 @@ class CredentialError(ValueError):
 
 @dataclass(frozen=True)
 class Credential:
-    """The key as clients send it: `prefix.secret`.
-
-    The prefix identifies the key and is public; the secret is not.
-    """
+    """The key as clients send it, `prefix.secret`; the prefix is public."""
 
     prefix: str
     secret: str = field(repr=False)
 
     @classmethod
-    def generate(cls, kind: str = "tfbbb") -> Self:
+    def generate(cls) -> Self:
         """Generates a credential whose secret has 256 random bits."""
-        return cls(f"{kind}-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
+        return cls(f"tfbbb-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -77,8 +74,5 @@ class Credential:
 
     @property
     def sha256(self) -> str:
-        """The stored hash of the secret.
-
-        A secret with so many random bits cannot be found from a fast hash without salt.
-        """
+        """The stored hash; so many random bits need neither salt nor a slow hash."""
         return hashlib.sha256(self.secret.encode()).hexdigest()

@@ -1,7 +1,8 @@
 """Authenticates keys and sessions, with a short cache.
 
-The token of a session is signed by the stored hash of its key, `PREFIX.TIME.SIGNATURE`.
-So a session needs no row in the database, holds no secret of the key, and ends with it.
+The token of a session is signed by the stored hash of its key and the number of its
+sign-outs, `PREFIX.TIME.SIGNATURE`. So a session needs no row in the database, holds no
+secret of the key, and ends with it and when the key signs out.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from sqlalchemy.orm import Session
 from service.api.http.errors import without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
+from service.api.keys.repository import find_key
 from service.api.last_known import LastKnown
 from service.shared.database import Database
 from service.shared.database.tables import Key
@@ -36,9 +38,9 @@ _SESSION_SECONDS = 7 * 24 * 3600
 class Keyring:
     """Identifies callers by their keys, and browsers by the tokens of their sessions.
 
-    Refuses a revoked key at once if this process revoked it, and within five seconds if
-    another process did, on any machine. While the database is slow or lost, accepts
-    those that it knows for a minute.
+    Refuses a revoked key, or a session that was signed out, at once if this process did
+    it, and within five seconds if another process did, on any machine. While the
+    database is slow or lost, accepts those that it knows for a minute.
     """
 
     def __init__(self, database: Database) -> None:
@@ -84,6 +86,16 @@ class Keyring:
         token = _signer(key).sign(key.prefix).decode()
         return token, _token_end(key, token)
 
+    def end_sessions(self, token: str) -> None:
+        """Ends all sessions of the key to which the token of a session belongs."""
+        with self._database.writing() as session:
+            try:
+                key, _ = _find_session(session, token)
+            except Unauthenticated:
+                return  # It has ended before.
+            key.sign_outs += 1
+        self.clear_cache()
+
     def clear_cache(self) -> None:
         """Clears the cache after a key was revoked or changed."""
         self._known.clear()
@@ -108,7 +120,7 @@ def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
         credential = Credential.parse(text)
     except CredentialError as error:
         raise Unauthenticated(str(error)) from None
-    key = _key_with_prefix(session, credential.prefix)
+    key = find_key(session, credential.prefix)
     if key is None or not hmac.compare_digest(key.secret_sha256, credential.sha256):
         raise Unauthenticated("The key is wrong: this service has no such key.")
     return key, key.expires_at
@@ -116,17 +128,13 @@ def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
 
 def _find_session(session: Session, token: str) -> tuple[Key, float | None]:
     """Returns the key of a session, and when the session ends."""
-    key = _key_with_prefix(session, token.partition(".")[0])
+    key = find_key(session, token.partition(".")[0])
     try:
         if key is not None:
             return key, _token_end(key, token)
     except BadSignature:
         pass
     raise Unauthenticated("Your session has ended; sign in again.")
-
-
-def _key_with_prefix(session: Session, prefix: str) -> Key | None:
-    return session.scalar(sqlalchemy.select(Key).where(Key.prefix == prefix))
 
 
 def _token_end(key: Key, token: str) -> float:
@@ -136,6 +144,5 @@ def _token_end(key: Key, token: str) -> float:
 
 
 def _signer(key: Key) -> TimestampSigner:
-    return TimestampSigner(
-        key.secret_sha256, salt="tfbbb session", digest_method=hashlib.sha256
-    )
+    salt = f"tfbbb session {key.sign_outs}"
+    return TimestampSigner(key.secret_sha256, salt=salt, digest_method=hashlib.sha256)

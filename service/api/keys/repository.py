@@ -3,9 +3,9 @@
 import hmac
 import ipaddress
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-import sqlalchemy
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from service.api.keys.credential import Credential, CredentialError, Scope
@@ -23,30 +23,32 @@ class NoKeyError(Exception):
     """The service has no key, so nobody could use it; the message has the remedy."""
 
 
-def is_usable(now: float) -> sqlalchemy.ColumnElement[bool]:
+def is_usable(now: float) -> ColumnElement[bool]:
     """Returns the condition that a key is neither revoked nor expired."""
-    unexpired = sqlalchemy.or_(Key.expires_at.is_(None), Key.expires_at > now)
-    return sqlalchemy.and_(Key.revoked_at.is_(None), unexpired)
+    unexpired = or_(Key.expires_at.is_(None), Key.expires_at > now)
+    return and_(Key.revoked_at.is_(None), unexpired)
 
 
 def is_key_usable(database: Database, session: Session, key_id: str | None) -> bool:
     """Returns whether a key is still valid; None means a service without keys."""
-    usable = is_usable(database.now(session))
-    query = sqlalchemy.select(Key.id).where(Key.id == key_id, usable)
-    return key_id is None or session.scalar(query) is not None
+    usable = select(Key.id).where(Key.id == key_id, is_usable(database.now(session)))
+    return key_id is None or session.scalar(usable) is not None
 
 
-def list_keys(session: Session) -> list[Key]:
+def list_keys(session: Session) -> Sequence[Key]:
     """Returns all keys, newest first."""
-    return list(session.scalars(sqlalchemy.select(Key).order_by(Key.created_at.desc())))
+    return session.scalars(select(Key).order_by(Key.created_at.desc())).all()
+
+
+def find_key(session: Session, prefix: str) -> Key | None:
+    """Returns the key with a prefix, also a revoked one."""
+    return session.scalar(select(Key).where(Key.prefix == prefix))
 
 
 def revoke_key(database: Database, session: Session, key_id: str) -> Key:
     """Revokes a key for ever, with its sessions."""
     now = database.now(session)
-    usable = sqlalchemy.select(Key).where(is_usable(now)).with_for_update()
-    admins = [key.id for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
-    if admins == [key_id]:
+    if _admin_keys(session, now) == [key_id]:
         raise LastAdminKey(
             "This is the last key that can create keys: create another key with the "
             "scope admin first, e.g. with `tfbbb keys create`. "
@@ -70,10 +72,7 @@ def add_key(
     expires_at: float | None = None,
 ) -> Key:
     """Adds a key; stores only the hash of its secret."""
-    taken = session.scalar(
-        sqlalchemy.select(Key.id).where(Key.prefix == credential.prefix)
-    )
-    if taken is not None:
+    if find_key(session, credential.prefix) is not None:
         raise CredentialError(
             "A key has this prefix already, perhaps a revoked one; choose another "
             f"prefix. Received: {credential.prefix}"
@@ -103,22 +102,15 @@ def preset_admin_key(database: Database, text: str) -> None:
     with database.writing() as session:
         # Several services may start on one database at the same time.
         database.lock(session, "the preset admin key")
-        key = session.scalar(
-            sqlalchemy.select(Key).where(Key.prefix == credential.prefix)
-        )
+        key = find_key(session, credential.prefix)
         if key is None:
             add_key(database, session, credential, _PRESET, [Scope.ADMIN])
             return
         is_same = hmac.compare_digest(key.secret_sha256, credential.sha256)
-        if not is_same and key.name != _PRESET:
+        if Scope.ADMIN not in key.scopes or not (is_same or key.name == _PRESET):
             raise CredentialError(
                 f"{_PRESET} has the prefix of another key; choose another prefix. "
                 f"Received: {credential.prefix}"
-            )
-        if Scope.ADMIN not in key.scopes:
-            raise CredentialError(
-                f"{_PRESET} must be an admin key, or a new key. "
-                f"Received: the key {key.name!r:.100}, with {', '.join(key.scopes)}"
             )
         if key.revoked_at is not None:
             logger.warning(
@@ -130,13 +122,10 @@ def preset_admin_key(database: Database, text: str) -> None:
 def create_first_key(
     database: Database, settings: Settings, host: str
 ) -> Credential | None:
-    """Ensures that a service that is about to listen has an admin key."""
-    if settings.admin_key is not None:
-        preset_admin_key(database, settings.admin_key.get_secret_value())
+    """Ensures that a prepared service that is about to listen has an admin key."""
     with database.reading() as session:
-        usable = sqlalchemy.select(Key).where(is_usable(database.now(session)))
-        admins = [key for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
-    if settings.insecure or admins:
+        has_admin = bool(_admin_keys(session, database.now(session)))
+    if settings.insecure or has_admin:
         return None
     if not is_loopback(host):
         raise NoKeyError(
@@ -158,3 +147,9 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False  # A host name may resolve to any address.
+
+
+def _admin_keys(session: Session, now: float) -> list[str]:
+    """Returns the ids of the usable admin keys, and locks them in a writing session."""
+    usable = session.scalars(select(Key).where(is_usable(now)).with_for_update())
+    return [key.id for key in usable if Scope.ADMIN in key.scopes]

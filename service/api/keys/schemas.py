@@ -1,23 +1,11 @@
-"""The bodies of `/v1/keys`."""
+"""The bodies of `/v1/keys` and `/v1/session`."""
 
 from datetime import datetime
-from typing import Annotated, Self
 
-from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.keys.credential import Scope
-from service.shared.database.tables import Key
 from tfbbb.base.known_fields import KnownFields
-
-KeyId = Annotated[
-    str,
-    Path(
-        description="Id of a key; `GET /v1/keys` lists the ids.",
-        pattern="^[0-9a-f]{24}$",
-        examples=["5f1d7e2a9c3b4d6e8f012345"],
-    ),
-]
 
 
 class KeyRequest(KnownFields):
@@ -34,7 +22,6 @@ class KeyRequest(KnownFields):
         max_length=200,
         pattern=r"^[^\x00-\x1f\x7f]*$",
         description="Purpose of the key, in one line.",
-        examples=["nightly predictions"],
     )
     scopes: list[Scope] = Field(
         fail_fast=True,
@@ -42,19 +29,19 @@ class KeyRequest(KnownFields):
         max_length=len(Scope),
         description="`predict` includes `metrics`, and `train` `predict`; "
         "`admin` allows everything.",
-        examples=[["predict"]],
     )
     expires_in_seconds: float | None = Field(
         None,
         gt=0,
         le=10**10,
         description="Seconds until the key expires; never by default.",
-        examples=[90 * 86400],
     )
 
 
 class KeySummary(BaseModel):
     """A key without its secret."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: str
     name: str
@@ -65,18 +52,11 @@ class KeySummary(BaseModel):
     revoked_at: datetime | None
     last_used_at: datetime | None
 
-    @classmethod
-    def from_row(cls, key: Key) -> Self:
-        """Creates the summary of a row of the database."""
-        return cls.model_validate(key, from_attributes=True)
-
 
 class NewKey(KeySummary):
     """A new key, including its secret."""
 
-    key: Annotated[
-        str, Field(description="`prefix.secret`, returned only once and not stored.")
-    ]
+    key: str = Field(description="`prefix.secret`, returned only once and not stored.")
 
 
 class KeyList(BaseModel):
@@ -92,23 +72,15 @@ class SessionRequest(KnownFields):
         json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]}
     )
 
-    key: str = Field(
-        max_length=1024,
-        description="`prefix.secret`.",
-        examples=["tfbbb-5f1d7e2a.the-secret"],
-    )
+    key: str = Field(max_length=1024, description="`prefix.secret`.")
 
 
 class Session(BaseModel):
     """The key of a request, without its secret, and when it or the session ends."""
 
-    key_id: str | None = Field(
-        description="`null` if the service runs without keys.",
-        examples=["5f1d7e2a9c3b4d6e8f012345"],
-    )
-    name: str = Field(examples=["nightly predictions"])
+    key_id: str | None = Field(description="`null` if the service runs without keys.")
+    name: str
     scopes: list[Scope] = Field(
-        description="All scopes of the key, with those that others include.",
-        examples=[["metrics", "predict", "train"]],
+        description="All scopes of the key, with those that others include."
     )
     expires_at: datetime | None

@@ -13,7 +13,7 @@ from service.shared.database.tables import Base, TablesVersion
 logger = logging.getLogger(__name__)
 
 # Raise it with every change of the tables. 0001 to 0012 were those of version 0.2.
-VERSION = "0013"
+VERSION = "0014"
 
 # Any number that no other lock in the same PostgreSQL database uses.
 _LOCK = 0x7466626262

@@ -47,6 +47,8 @@ class Key(Base):
     name: Mapped[str] = mapped_column(Text)
     prefix: Mapped[str] = mapped_column(Text, unique=True)
     secret_sha256: Mapped[str] = mapped_column(String(64))
+    # Each sign-out ends the sessions before it.
+    sign_outs: Mapped[int] = mapped_column(default=0)
     scopes: Mapped[list[str]]
     created_at: Mapped[float]
     expires_at: Mapped[float | None]

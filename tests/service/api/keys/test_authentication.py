@@ -145,16 +145,3 @@ def test_other_pages_can_use_a_key_in_a_header_but_not_the_cookie(
     for method, headers, status in COOKIE_FROM:
         response = client.request(method, "/docs", headers=headers)
         assert response.status_code == status, (method, headers)
-
-
-def test_documentation_without_a_session_leads_a_browser_to_the_sign_in(
-    client: httpx.Client,
-) -> None:
-    headers = {"Accept": "text/html,*/*;q=0.8"}
-    with httpx.Client(base_url=client.base_url, verify=False) as visitor:
-        response = visitor.get("/docs", headers=headers)
-        assert response.status_code == 303
-        assert response.next_request is not None
-        assert response.next_request.url.path == "/"
-        assert visitor.get("/docs").status_code == 401
-        assert visitor.get("/v1/models", headers=headers).status_code == 401

@@ -47,8 +47,11 @@ def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> Non
     assert abs(datetime.fromisoformat(made["expires_at"]) - week) < timedelta(hours=1)
     assert browser.get(URL).json() == made
     assert browser.get("/v1/jobs").status_code == 200
+    name, token = f"tfbbb-session-{browser.base_url.port}", cookie(browser)
     assert browser.delete(URL).status_code == 204
     assert browser.get("/v1/jobs").status_code == 401
+    answer = browser.get("/v1/jobs", headers={"Cookie": f"{name}={token}"})
+    assert "session has ended" in answer.json()["error"]
     # As a TLS proxy on this machine says it.
     https = {"X-Forwarded-Proto": "https"}
     response = browser.post(URL, json={"key": ADMIN_KEY}, headers=https)

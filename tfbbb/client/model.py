@@ -112,7 +112,7 @@ class Model:
         return {name: x["version"] for name, x in self.describe_labels().items()}
 
     def describe_labels(self) -> dict[str, JsonObject]:
-        """Returns the version of each label, with the feedback about it in short."""
+        """Returns the version of each label, and when it was moved."""
         labels = self._connection.request("GET", f"{self._path}/labels")["labels"]
         return {label["label"]: label for label in labels}
 

@@ -47,13 +47,6 @@ def find(database: Database, name: str, number: int) -> Feedback | None:
         return session.get(Feedback, (name, number))
 
 
-def find_all(database: Database, name: str) -> dict[int, Feedback]:
-    """Returns the feedback about each version of a model, by number."""
-    with database.reading() as session:
-        rows = session.scalars(select(Feedback).where(Feedback.name == name))
-        return {row.number: row for row in rows}
-
-
 def find_drifted(
     database: Database, name: str | None = None
 ) -> defaultdict[str, list[int]]:

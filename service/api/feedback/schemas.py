@@ -92,31 +92,6 @@ class Drift(BaseModel):
         )
 
 
-class FeedbackSummary(BaseModel):
-    """The feedback about a version in short, beside the label that points at it."""
-
-    num_rows: int = Field(examples=[120])
-    log_likelihood: float = Field(description="Mean per row, in nats.", examples=[-1.2])
-    coverage_90: float = Field(
-        description="Share of the targets in their 90 % intervals or sets.",
-        examples=[0.91],
-    )
-    drift_alarm: bool = Field(
-        description="Whether the test of drift has raised an alarm.", examples=[False]
-    )
-
-    @classmethod
-    def from_row(cls, row: Feedback) -> Self:
-        """Creates the summary from a row of the database."""
-        figures = running_figures(row)
-        return cls(
-            num_rows=row.num_rows,
-            log_likelihood=figures["log_likelihood"][0],
-            coverage_90=figures["coverage_90"][0],
-            drift_alarm=row.drift["alarm_row"] is not None,
-        )
-
-
 class VersionFeedback(BaseModel):
     """How a version predicted the rows of which feedback came."""
 

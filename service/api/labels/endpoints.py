@@ -1,21 +1,18 @@
 """`/v1/models/NAME/labels`: list, move and delete labels."""
 
 import asyncio
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.feedback import repository as feedback
-from service.api.feedback.schemas import FeedbackSummary
 from service.api.http.routes import ScopedRoute
-from service.api.keys.caller import Caller, Training, may_predict
+from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.models.schemas import ModelName
-from service.api.state import ServiceState, State
-from service.shared.database.tables import Feedback, Label
+from service.api.state import State
+from service.shared.database.tables import Label
 from service.shared.errors import InvalidRequest, LabelRefused
 from service.shared.model_messages import ModelStatus
 from service.shared.versions import LATEST
@@ -39,7 +36,7 @@ class LabelTarget(KnownFields):
         frozen=True, json_schema_extra={"examples": [{"version": 1}]}
     )
 
-    version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
+    version: int = Field(ge=0, le=MOST_VERSIONS, strict=True)
 
 
 class LabelStatus(BaseModel):
@@ -50,21 +47,6 @@ class LabelStatus(BaseModel):
     moved_at: datetime | None = Field(
         description="Time of the last move; `null` where `latest` moved by itself."
     )
-    feedback: FeedbackSummary | None = Field(
-        None, description="The feedback about the version; `null` if there is none."
-    )
-
-    @classmethod
-    def of(cls, row: Label, feedback: Mapping[int, Feedback]) -> Self:
-        """Creates the status of a label."""
-        found = feedback.get(row.number)
-        fields = {
-            "label": row.label,
-            "version": row.number,
-            "moved_at": row.moved_at,
-            "feedback": None if found is None else FeedbackSummary.from_row(found),
-        }
-        return cls.model_validate(fields)
 
 
 class LabelList(BaseModel):
@@ -83,16 +65,16 @@ router = APIRouter(
 
 @router.get("", summary="List the labels of a model")
 async def list_labels(state: State, name: ModelName) -> LabelList:
-    """Lists the labels with their versions and the feedback, `latest` first."""
+    """Lists the labels with their versions, `latest` first."""
     status = await state.models.model(name)
     rows = await asyncio.to_thread(repository.list_labels, state.database, name)
-    found = await asyncio.to_thread(feedback.find_all, state.database, name)
     made = await asyncio.to_thread(repository.made_latest, state.database, name)
+    labels = list(map(_describe, rows))
     for number in map(int, status.labels.values()):
-        if made is None or made.number != number:
-            made = Label(name=name, label=LATEST, number=number)
-        rows = [made, *rows]
-    return LabelList(labels=[LabelStatus.of(row, found) for row in rows])
+        is_made = made is not None and made.number == number
+        label = made if is_made else Label(name=name, label=LATEST, number=number)
+        labels.insert(0, _describe(label))
+    return LabelList(labels=labels)
 
 
 @router.get("/{label}", summary="Describe the version behind a label")
@@ -114,9 +96,18 @@ async def put_label(
 
     The version to which `latest` moves is `latest` until a newer one is published.
     """
-    row = await _move(state, caller, name, label, target.version)
-    found = await asyncio.to_thread(feedback.find_all, state.database, name)
-    return LabelStatus.of(row, found)
+    _check_name(label)
+    problem = await state.models.load(name, target.version)
+    if problem is not None:
+        raise LabelRefused(
+            f"Version {target.version} of the model {name!r} cannot predict: {problem}"
+        )
+    moved = await asyncio.to_thread(
+        repository.move, state.database, name, label, target.version, caller.key_id
+    )
+    if label == LATEST:
+        await state.models.load_newest(name)
+    return _describe(moved)
 
 
 @router.delete("/{label}", status_code=204, summary="Delete a label")
@@ -131,30 +122,9 @@ async def delete_label(
     await asyncio.to_thread(repository.delete, state.database, name, label)
 
 
-async def _move(
-    state: ServiceState, caller: Caller, name: str, label: str, number: int
-) -> Label:
-    """Points a label at a version, if it loads."""
-    _check_name(label)
-    problem = await state.models.load(name, number)
-    if problem is not None:
-        raise LabelRefused(
-            f"Version {number} of the model {name!r} cannot predict: {problem}"
-        )
-    was = None
-    if label == LATEST and (
-        by_itself := (await state.models.model(name)).labels.get(LATEST)
-    ):
-        was = int(by_itself)
-    moved = await asyncio.to_thread(
-        repository.move,
-        *(state.database, name, label, number),
-        key_id=caller.key_id,
-        was=was,
-    )
-    if label == LATEST:
-        await state.models.load_newest(name)
-    return moved
+def _describe(row: Label) -> LabelStatus:
+    fields = {"label": row.label, "version": row.number, "moved_at": row.moved_at}
+    return LabelStatus.model_validate(fields)
 
 
 def _check_name(label: str) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from service.api.last_known import LastKnown
 from service.shared.database import Database
@@ -37,15 +36,9 @@ def find_version(database: Database, name: str, label: str) -> int:
 
 
 def move(
-    database: Database,
-    name: str,
-    label: str,
-    number: int,
-    *,
-    key_id: str | None = None,
-    was: int | None = None,
+    database: Database, name: str, label: str, number: int, key_id: str | None = None
 ) -> Label:
-    """Points a label at a version; `was` is that of a `latest` that nobody has put."""
+    """Points a label at a version."""
     with database.writing() as session:
         database.lock(session, f"label {name}/{label}")
         version = session.get(ModelVersion, (name, number), with_for_update=True)
@@ -56,8 +49,6 @@ def move(
         now, row = database.now(session), session.get(Label, (name, label))
         if row is None:
             row = Label(name=name, label=label)
-            if was is not None:
-                set_committed_value(row, "number", was)
             session.add(row)
         row.number, row.key_id, row.moved_at = number, key_id, now
         session.flush()

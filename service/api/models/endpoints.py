@@ -1,20 +1,19 @@
 """`/v1/models`: list and describe models, delete versions."""
 
 import asyncio
-import hashlib
-from typing import Annotated
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from service.api.feedback import repository as feedback
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models import repository
-from service.api.models.schemas import ModelName, Report, VersionDetails, VersionNumber
+from service.api.models.schemas import ModelName, VersionDetails, VersionNumber
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
 from service.shared.errors import VersionInUse
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.prediction_formats import JSON
 from service.shared.versions import delete_version, finish_deletions
@@ -47,8 +46,8 @@ async def list_models(state: State) -> ModelList:
 async def get_model(state: State, name: ModelName) -> ModelStatus:
     """Returns the states of the versions, and describes `latest`."""
     status = await state.models.model(name)
-    for row in await asyncio.to_thread(labels.list_labels, state.database, name):
-        status.labels[row.label] = str(row.number)
+    rows = await asyncio.to_thread(labels.list_labels, state.database, name)
+    status.labels |= {row.label: str(row.number) for row in rows}
     present = {version.version for version in status.model_version_status}
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database, name)
     status.drifted = [text for text in map(str, drifted[name]) if text in present]
@@ -61,9 +60,8 @@ async def get_version(
 ) -> VersionDetails:
     """Returns the state, the description and the lineage of the version."""
     status = await state.models.version(name, version)
-    for row in await asyncio.to_thread(labels.list_labels, state.database, name):
-        if version == row.number:
-            status.labels[row.label] = str(version)
+    rows = await asyncio.to_thread(labels.list_labels, state.database, name)
+    status.labels |= {r.label: str(version) for r in rows if r.number == version}
     lineage = await asyncio.to_thread(
         repository.find_lineage, state.database, name, version
     )
@@ -73,34 +71,22 @@ async def get_version(
 @router.get(
     "/{name}/versions/{version}/report",
     summary="Report of a version",
-    response_model=Report,
-    responses={304: {"description": "The client has the report, by its `ETag`."}},
+    response_model=JsonObject,
 )
-async def get_report(
-    state: State,
-    name: ModelName,
-    version: VersionNumber,
-    if_none_match: Annotated[
-        str | None, Header(description="`ETag` of the report that the client has.")
-    ] = None,
-) -> Response:
+async def get_report(state: State, name: ModelName, version: VersionNumber) -> Response:
     """Returns what training measured: held-out figures, calibration, explanations.
 
-    The report of a version never changes, so that clients may cache it.
+    The section "The report of a version" of `docs/service.md` shows every field.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
     models = state.queue.store.models
     content = await asyncio.to_thread(repository.read_report, models, name, version)
-    tag = f'"{hashlib.sha256(content).hexdigest()}"'
     headers = {
-        "ETag": tag,
         "Cache-Control": "private, max-age=31536000, immutable",
         # Another key, or none, must not get it from the cache of a browser.
         "Vary": "Authorization, Cookie",
     }
-    if if_none_match is not None and tag in if_none_match:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type="application/json")
+    return Response(content, headers=headers, media_type=JSON)
 
 
 @router.delete(

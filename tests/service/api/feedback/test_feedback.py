@@ -130,21 +130,6 @@ def test_malformed_feedback_is_refused_and_not_counted(
     assert found(client)["num_rows"] == 0
 
 
-def test_labels_show_the_feedback_about_their_versions(client: httpx.Client) -> None:
-    path = "/v1/models/numbers/labels/champion"
-    assert client.put(path, json={"version": 1}).is_success
-    good, bad = TARGETS[:10], [30.0] * 10
-    for label, targets in (("champion", good), ("latest", bad)):
-        body = {"instances": ROWS[:10], "targets": targets}
-        client.post(f"/v1/models/numbers/labels/{label}/feedback", json=body)
-    labels = client.get("/v1/models/numbers/labels").json()["labels"]
-    shown = {label["label"]: label["feedback"] for label in labels}
-    assert shown["champion"]["num_rows"] == shown["latest"]["num_rows"] == 10
-    assert shown["champion"]["log_likelihood"] > shown["latest"]["log_likelihood"]
-    assert shown["latest"]["coverage_90"] == 0
-    assert client.delete(path).status_code == 204
-
-
 def test_client_sends_feedback_in_blocks_to_one_version(client: httpx.Client) -> None:
     rows, targets = np.tile(X, (30, 1)), np.tile(Y[:, 0], 30)
     with Client(str(client.base_url), ADMIN_KEY) as service:

@@ -17,6 +17,7 @@ from service.api.predictions.answering import (
 )
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
+from service.shared.json_types import JsonObject
 from service.shared.prediction_formats import JSON
 
 router = APIRouter(
@@ -36,9 +37,25 @@ async def get_feedback(
 ) -> VersionFeedback:
     """Returns running figures beside the held-out ones, and drift."""
     status = await state.models.version(name, version)
-    metrics = {} if status.description is None else status.description.metrics
+    held_out = {} if status.description is None else status.description.metrics
     row = await asyncio.to_thread(repository.find, state.database, name, version)
-    return VersionFeedback.from_row(name, version, row, metrics)
+    found: JsonObject = {"model_name": name, "model_version": str(version)}
+    if row is not None:
+        found |= {
+            "num_rows": row.num_rows,
+            "started_at": row.started_at,
+            "updated_at": row.updated_at,
+            "drift": row.drift,
+            "figures": {
+                figure: {
+                    "mean": mean,
+                    "standard_error": error,
+                    "held_out": held_out.get(figure),
+                }
+                for figure, (mean, error) in repository.running_figures(row).items()
+            },
+        }
+    return VersionFeedback.model_validate(found)
 
 
 async def _give_feedback(

@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from sqlalchemy import select
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, ModelVersion
 from service.shared.errors import UnknownModel
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
 from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
@@ -57,39 +57,30 @@ def find_drifted(
     found = defaultdict[str, list[int]](list)
     with database.reading() as session:
         for model, number, drift in session.execute(query.order_by(Feedback.number)):
-            if drift["alarm_row"] is not None:
+            if drift["alarm"]:
                 found[model].append(number)
     return found
 
 
+def running_figures(row: Feedback) -> dict[str, tuple[float, float | None]]:
+    """Returns the mean and the standard error of each figure of a version."""
+    figures = {}
+    for name, values in row.figures.items():
+        count, mean, error = values["count"], values["mean"], None
+        if count > 1:
+            error = math.sqrt(values["squares"] / (count - 1) / count)
+        if name == "squared_error":
+            # The derivative of the root gives the error.
+            name, mean = "rmse", math.sqrt(mean)
+            error = None if error is None or mean == 0 else error / (2 * mean)
+        figures[name] = (mean, error)
+    return figures
+
+
 # Of numbers, the scores that are no figure: the probability integral transform.
 _PIT = "pit"
-
-
-@dataclass(frozen=True)
-class RunningMean:
-    """A mean to which values are added.
-
-    Args:
-        count: Number of values.
-        mean: Their mean.
-        squares: Sum of their squared differences from the mean.
-    """
-
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-
-    def add(self, values: np.ndarray) -> "RunningMean":
-        """Returns the mean with more values (Chan, Golub and LeVeque 1983)."""
-        count = self.count + len(values)
-        mean, squares = float(np.mean(values)), float(np.var(values)) * len(values)
-        distance = mean - self.mean
-        return RunningMean(
-            count,
-            self.mean + distance * len(values) / count,
-            self.squares + squares + distance**2 * self.count * len(values) / count,
-        )
+# JSON can hold its exponential.
+_MOST_LOG = 700.0
 
 
 def _start(row: Feedback, reference: DriftReference | None, scored: ScoredRows) -> None:
@@ -106,21 +97,38 @@ def _add(row: Feedback, scored: ScoredRows, now: float) -> None:
     scores = {name: np.asarray(values) for name, values in scored.scores.items()}
     row.num_rows += scored.num_rows
     row.figures = {
-        name: asdict(RunningMean(**row.figures.get(name, {})).add(values))
+        name: _add_to_mean(row.figures.get(name), values)
         for name, values in scores.items()
         if name != _PIT
     }
     test = DriftTest.from_dict(row.drift_test)
     test = test.update(drift_scores(scores["log_likelihood"], scores.get(_PIT)))
-    was_quiet = row.drift["alarm_at"] is None
-    raised = test.alarm_row is not None
+    is_alarm = test.alarm_row is not None
     row.drift_test = test.to_dict()
     row.drift = {
-        "reference_rows": row.drift["reference_rows"],
-        "log_martingale": test.log_value,
-        "log_greatest": test.log_greatest,
-        "log_threshold": -math.log(FALSE_ALARM_RATE),
+        "martingale": math.exp(min(test.log_value, _MOST_LOG)),
+        "greatest": math.exp(min(test.log_greatest, _MOST_LOG)),
+        "threshold": 1.0 / FALSE_ALARM_RATE,
+        "alarm": is_alarm,
         "alarm_row": test.alarm_row,
-        "alarm_at": now if raised and was_quiet else row.drift["alarm_at"],
+        "alarm_at": row.drift["alarm_at"] or (now if is_alarm else None),
         "false_alarm_rate": FALSE_ALARM_RATE,
+        "reference_rows": row.drift["reference_rows"],
+    }
+
+
+def _add_to_mean(before: JsonObject | None, values: np.ndarray) -> JsonObject:
+    """Adds values to a mean and the sum of the squared differences from it.
+
+    Chan, Golub and LeVeque (1983).
+    """
+    old = before or {"count": 0, "mean": 0.0, "squares": 0.0}
+    count, added = old["count"] + len(values), len(values)
+    distance = float(np.mean(values)) - old["mean"]
+    return {
+        "count": count,
+        "mean": old["mean"] + distance * added / count,
+        "squares": old["squares"]
+        + float(np.var(values)) * added
+        + distance**2 * old["count"] * added / count,
     }

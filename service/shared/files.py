@@ -53,12 +53,6 @@ class JobFiles:
         for discarded in self.directory.glob(f"{_DISCARDED}*"):
             _remove(discarded)
 
-    def remove_log(self) -> None:
-        """Removes the log, and the directory if nothing else is in it."""
-        self.log.unlink(missing_ok=True)
-        with suppress(OSError):
-            self.directory.rmdir()
-
     def remove(self) -> None:
         """Removes all files of the job."""
         _remove(self.directory)
@@ -89,12 +83,6 @@ def jobs_with_scratch(settings: Settings) -> set[str]:
         for pattern in ("scratch", f"{_DISCARDED}*")
         for path in jobs.glob(f"*/{pattern}")
     }
-
-
-def jobs_with_log(settings: Settings) -> set[str]:
-    """Returns the ids of jobs with a log on this machine."""
-    logs = (settings.data_dir / "jobs").glob("*/log.txt")
-    return {path.parent.name for path in logs}
 
 
 def directory_bytes(directory: Path) -> int:

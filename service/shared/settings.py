@@ -114,9 +114,6 @@ class Settings(BaseModel):
     job_days: float | None = Field(
         None, gt=0, description="time that a job stays after its end"
     )
-    job_log_days: float | None = Field(
-        90.0, gt=0, description="time that its log and epochs stay"
-    )
     dataset_days: float | None = Field(
         None, gt=0, description="time that an unused dataset stays"
     )

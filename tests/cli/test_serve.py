@@ -136,7 +136,6 @@ def test_help_names_every_setting_with_its_default(tfbbb):
         "TFBBB_STORE                   not set   s3://BUCKET/PREFIX",
         "TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a :predict request",
         "TFBBB_LEASE_SECONDS           30 s      silence after which a lease expires",
-        "TFBBB_JOB_LOG_DAYS            90 days   time that its log and epochs stay",
     ):
         assert line in lines
 

@@ -36,7 +36,6 @@ def queue(queue: Queue) -> Queue:
             "keep_versions": 2,
             "version_days": 1.0,
             "job_days": 30.0,
-            "job_log_days": 10.0,
             "dataset_days": 20.0,
             "audit_days": 100.0,
         }
@@ -85,17 +84,13 @@ def num_events(queue: Queue, job_id: str, type_: str) -> int:
         return session.scalar(query) or 0
 
 
-def test_old_jobs_go_first_their_logs_then_themselves(queue: Queue) -> None:
-    recent, older, oldest = (ended_job(queue, days) for days in (5, 15, 40))
+def test_jobs_that_ended_long_ago_go_with_their_logs(queue: Queue) -> None:
+    recent, oldest = ended_job(queue, 5), ended_job(queue, 40)
     (waiting,) = submitted(queue)
     with queue.database.writing() as session:
         session.get_one(Job, waiting).created_at = 1.0
-    # The log of a job that goes is counted with it.
-    expected = {"job": [oldest], "log of job": [older]}
-    assert pruned(queue, dry_run=True) == pruned(queue) == expected
-    assert ids(queue.database, Job) == {recent, older, waiting}
-    assert num_events(queue, older, "epoch") == 0
-    assert num_events(queue, older, "state") == 1
+    assert pruned(queue, dry_run=True) == pruned(queue) == {"job": [oldest]}
+    assert ids(queue.database, Job) == {recent, waiting}
     assert num_events(queue, recent, "epoch") == 2
     logs = {path.parent.name for path in queue.settings.data_dir.glob("jobs/*/*")}
     assert logs == {recent}

@@ -32,22 +32,17 @@ class Change(BaseModel):
     id: str
     created_at: datetime
     actor: str = Field(
-        description="Name of the key, or the part of the service that acted.",
-        examples=["nightly training"],
+        description="Name of the key, or the part of the service that acted."
     )
     key_id: str | None = Field(description="`null` if no key asked for the change.")
     request_id: str | None = Field(
         description="The `X-Request-Id` of the request, as in the access log."
     )
-    kind: str = Field(examples=["label"])
-    action: str = Field(examples=["move"])
-    subject: str = Field(
-        description="An id, or `NAME/VERSION`, or `NAME/LABEL`.",
-        examples=["houses/champion"],
-    )
+    kind: str
+    action: str
+    subject: str = Field(description="An id, or `NAME/VERSION`, or `NAME/LABEL`.")
     details: JsonObject = Field(
-        description="Columns of the changed row; `before` has those that it changed.",
-        examples=[{"number": 2, "before": {"number": 1}}],
+        description="Columns of the changed row; `before` has those that it changed."
     )
 
 

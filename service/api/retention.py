@@ -18,13 +18,7 @@ from service.api.datasets.store import UPLOADED_AT, DatasetStore, is_unused_sinc
 from service.api.jobs.repository import delete_job
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, Database, acting
-from service.shared.database.tables import (
-    AuditEntry,
-    Dataset,
-    Job,
-    Label,
-    ModelVersion,
-)
+from service.shared.database.tables import AuditEntry, Dataset, Job, Label, ModelVersion
 from service.shared.errors import ServiceError
 from service.shared.files import JobFiles, directory_bytes
 from service.shared.job_state import ENDED, UNFINISHED

@@ -25,25 +25,21 @@ class Histogram(BaseModel):
     """How often the values of a column lie between two edges."""
 
     edges: list[float] | list[str] = Field(
-        description="Edges of the bins, one more than bins; of dates texts.",
-        examples=[[18.0, 48.5, 79.0]],
+        description="Edges of the bins, one more than bins; of dates texts."
     )
-    counts: list[int] = Field(
-        description="Number of values in each bin.", examples=[[240, 202]]
-    )
+    counts: list[int] = Field(description="Number of values in each bin.")
 
 
 class DatasetColumn(BaseModel):
     """A column of a table, with statistics of its values."""
 
-    name: str = Field(examples=["age"])
+    name: str
     type: str = Field(
-        description="`number`, `text`, `boolean`, `date` (or time) or `other`.",
-        examples=["number"],
+        description="`number`, `text`, `boolean`, `date` (or time) or `other`."
     )
-    missing: int = Field(description="Number of missing values.", examples=[0])
+    missing: int = Field(description="Number of missing values.")
     distinct: int | None = Field(
-        description="Number of distinct values; `null` above 1000.", examples=[57]
+        description="Number of distinct values; `null` above 1000."
     )
     min: float | str | None = Field(None, description="Minimum of numbers or dates.")
     max: float | str | None = None
@@ -61,18 +57,14 @@ class DatasetColumn(BaseModel):
         None,
         description="`feature`, or `left out` by a job, unless the column is its "
         "target or the job overrules it.",
-        examples=["feature"],
     )
     kind: str | None = Field(
         None,
         description="What a job takes a feature for: `number`, `text`, `hashed text`, "
         "`boolean`, `duration`, `ordered` or `date`.",
-        examples=["number"],
     )
     remarks: list[str] | None = Field(
-        None,
-        description="How the column was understood, or why it is left out.",
-        examples=[[]],
+        None, description="How the column was understood, or why it is left out."
     )
 
 
@@ -81,14 +73,12 @@ class DatasetSummary(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: str = Field(examples=[_EXAMPLE_ID])
-    name: str = Field(description="Name of the uploaded file.", examples=["people.csv"])
+    id: str
+    name: str = Field(description="Name of the uploaded file.")
     sha256: str = Field(description="SHA-256 of the uploaded bytes.")
-    format: str = Field(
-        description=f"One of `{'`, `'.join(FORMATS)}`.", examples=["csv"]
-    )
-    num_bytes: int = Field(examples=[25434])
-    num_rows: int = Field(examples=[442])
+    format: str = Field(description=f"One of `{'`, `'.join(FORMATS)}`.")
+    num_bytes: int
+    num_rows: int
     created_at: datetime
 
 
@@ -107,8 +97,7 @@ class DatasetPage(BaseModel):
 
     datasets: list[DatasetSummary]
     next_cursor: str | None = Field(
-        description="Send as `cursor` to get the next page; `null` on the last page.",
-        examples=[None],
+        description="Send as `cursor` to get the next page; `null` on the last page."
     )
 
 

@@ -26,15 +26,15 @@ class FeedbackRequest(BaseModel):
 class FeedbackAnswer(BaseModel):
     """The rows that were counted, and the version that they scored."""
 
-    model_name: str = Field(examples=["diabetes"])
-    model_version: str = Field(examples=["2"])
-    num_rows: int = Field(examples=[3])
+    model_name: str
+    model_version: str
+    num_rows: int
 
 
 class RunningFigure(BaseModel):
     """The mean of a score over the rows of feedback."""
 
-    mean: float = Field(examples=[0.91])
+    mean: float
     standard_error: float | None = Field(
         description="Of the mean, if rows are independent; `null` for one row."
     )
@@ -52,13 +52,13 @@ class Drift(BaseModel):
 
     martingale: float
     greatest: float = Field(description="Greatest value of the martingale so far.")
-    threshold: float = Field(description="Value of an alarm.", examples=[20.0])
+    threshold: float = Field(description="Value of an alarm.")
     alarm: bool
     alarm_row: int | None = Field(
         description="Number of the row of feedback that raised the alarm."
     )
     alarm_at: datetime | None
-    false_alarm_rate: float = Field(examples=[0.05])
+    false_alarm_rate: float
     reference_rows: int = Field(
         description="Held-out rows that the rows are compared with. If there are none, "
         "rows are compared with earlier feedback only."
@@ -68,8 +68,8 @@ class Drift(BaseModel):
 class VersionFeedback(BaseModel):
     """How a version predicted the rows of which feedback came."""
 
-    model_name: str = Field(examples=["diabetes"])
-    model_version: str = Field(examples=["2"])
+    model_name: str
+    model_version: str
     num_rows: int = 0
     started_at: datetime | None = Field(None, description="Time of the first feedback.")
     updated_at: datetime | None = Field(

@@ -19,8 +19,8 @@ from tfbbb.training.spec import JobSpec
 _ID = r"^[0-9a-f]{24}$"
 _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
 
-Id = Annotated[str, Field(pattern=_ID, examples=[_EXAMPLE_ID])]
-Name = Annotated[str, Field(pattern=f"^{MODEL_NAME}$", examples=["houses"])]
+Id = Annotated[str, Field(pattern=_ID)]
+Name = Annotated[str, Field(pattern=f"^{MODEL_NAME}$")]
 JobId = Annotated[
     str,
     Path(
@@ -65,51 +65,31 @@ class JobSummary(BaseModel):
     id: Id
     name: Name
     state: JobState
-    target: str = Field(examples=["price"])
+    target: str
     dataset_id: Id | None = Field(description="`null` after the dataset was deleted.")
     priority: int
-    attempt: int = Field(description="Number of attempts.", examples=[1])
+    attempt: int = Field(description="Number of attempts.")
     progress: JsonObject = Field(
         description="What is tried (`stage`), epochs, steps and latest metrics; empty "
-        "before the job starts.",
-        examples=[
-            {
-                "epoch": 12,
-                "epochs": 40,
-                "step": 1800,
-                "steps": 6000,
-                "figures": {"nll": 0.91, "kl": 31.2, "val_nll": 0.95},
-            }
-        ],
+        "before the job starts."
     )
     timing: JsonObject | None = Field(
         description="What the job is at: its `stage`, the share `done` of the whole "
         "job, least and most `seconds_left` (`null` before a worker works on it), and "
-        "the seconds `elapsed` since then; `null` once the job has ended.",
-        examples=[
-            {
-                "stage": "training",
-                "done": 0.41,
-                "seconds_left": [11.5, 19.0],
-                "elapsed": 10.2,
-            }
-        ],
+        "the seconds `elapsed` since then; `null` once the job has ended."
     )
     cancel_requested: bool = Field(
-        description="Whether the job will stop as soon as it can.", examples=[False]
+        description="Whether the job will stop as soon as it can."
     )
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    error: str | None = Field(description="Reason of a failure.", examples=[None])
-    version: int | None = Field(
-        description="The version that the job published.", examples=[None]
-    )
+    error: str | None = Field(description="Reason of a failure.")
+    version: int | None = Field(description="The version that the job published.")
     verdict: str | None = Field(
         None,
         description="`learned nothing`, `wrong in sum`, or the baselines than which "
         "the version has more error by two standard errors; `null` otherwise.",
-        examples=["worse than linear model"],
     )
 
     @classmethod
@@ -123,34 +103,18 @@ class JobStatus(JobSummary):
 
     dataset_sha256: str = Field(description="SHA-256 of the uploaded bytes.")
     spec: JsonObject = Field(
-        description="The submitted spec, with every default filled in.",
-        examples=[{"target": "price"}],
+        description="The submitted spec, with every default filled in."
     )
     eta_seconds: float | None = Field(
         description="Estimated seconds until the job ends, the middle of "
-        "`seconds_left`; `null` if unknown.",
-        examples=[41.5],
+        "`seconds_left`; `null` if unknown."
     )
-    log: str = Field(description="The end of the job's log.", examples=[""])
+    log: str = Field(description="The end of the job's log.")
     judgement: JsonObject | None = Field(
         description="The `figures` of the published version beside those of baselines "
         "on the same rows, `sentences` about them, the sentences that are "
         "`warnings`, whether the model `learned` anything of use, and whether the "
-        "version therefore `becomes_latest`; `null` before the job succeeds.",
-        examples=[
-            {
-                "rows": 442,
-                "figures": {
-                    "model": {"rmse": 54.1, "coverage_90": 0.91},
-                    "mean": {"rmse": 77.1, "coverage_90": 0.92},
-                    "linear model": {"rmse": 54.9, "coverage_90": 0.9},
-                },
-                "learned": True,
-                "becomes_latest": True,
-                "sentences": ["The model has 30 % less error than the mean."],
-                "warnings": [],
-            }
-        ],
+        "version therefore `becomes_latest`; `null` before the job succeeds."
     )
 
     @classmethod
@@ -174,8 +138,7 @@ class JobPage(BaseModel):
 
     jobs: list[JobSummary]
     next_cursor: str | None = Field(
-        description="Send as `cursor` to get the next page; `null` on the last page.",
-        examples=[None],
+        description="Send as `cursor` to get the next page; `null` on the last page."
     )
 
 

@@ -42,8 +42,8 @@ class LabelTarget(KnownFields):
 class LabelStatus(BaseModel):
     """A label and its version."""
 
-    label: str = Field(examples=["champion"])
-    version: int = Field(examples=[1])
+    label: str
+    version: int
     moved_at: datetime | None = Field(
         description="Time of the last move; `null` where `latest` moved by itself."
     )

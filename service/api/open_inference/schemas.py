@@ -13,29 +13,28 @@ from service.shared.model_messages import Metadata
 class ServerMetadata(BaseModel):
     """The name, the version and the extensions of the service."""
 
-    name: str = Field(examples=["tfbbb"])
-    version: str = Field(examples=["1.0.0"])
+    name: str
+    version: str
     commit: str = Field(
-        description="Commit of its source; `unknown` if the build did not tell it.",
-        examples=["0123456789ab"],
+        description="Commit of its source; `unknown` if the build did not tell it."
     )
-    extensions: list[str] = Field(examples=[["binary_tensor_data"]])
+    extensions: list[str]
 
 
 class TensorMetadata(BaseModel):
     """An input or an output; -1 is any number of rows."""
 
-    name: str = Field(examples=["inputs"])
-    datatype: Datatype = Field(examples=["FP32"])
-    shape: list[int] = Field(examples=[[-1, 10]])
+    name: str
+    datatype: Datatype
+    shape: list[int]
 
 
 class ModelMetadata(BaseModel):
     """The inputs and outputs of a model."""
 
-    name: str = Field(examples=["diabetes"])
-    versions: list[str] = Field(examples=[["1", "2"]])
-    platform: str = Field(examples=["tensorflow_savedmodel"])
+    name: str
+    versions: list[str]
+    platform: str
     inputs: list[TensorMetadata]
     outputs: list[TensorMetadata] = Field(
         description="The outputs of every response; parameters add others."
@@ -48,7 +47,7 @@ class ModelMetadata(BaseModel):
 class ModelReady(BaseModel):
     """The response of a version that predicts."""
 
-    name: str = Field(examples=["diabetes"])
+    name: str
     ready: bool
 
 
@@ -65,10 +64,10 @@ class OutputTensor(BaseModel):
 class InferResponse(BaseModel):
     """The outputs."""
 
-    model_name: str = Field(examples=["diabetes"])
-    model_version: str = Field(examples=["1"])
+    model_name: str
+    model_version: str
     id: str | None = None
-    parameters: Parameters = Field(examples=[{"num_samples": 100}])
+    parameters: Parameters
     outputs: list[OutputTensor]
 
 

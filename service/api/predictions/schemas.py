@@ -138,13 +138,11 @@ RowPrediction = row_model(served_questions())
 
 
 class _NamedResponse(BaseModel):
-    model_name: str = Field(examples=["diabetes"])
-    model_version: str = Field(examples=["1"])
-    num_samples: int = Field(examples=[100])
+    model_name: str
+    model_version: str
+    num_samples: int
     classes: list[str] | None = Field(
-        None,
-        description="The classes, in the order of `probabilities`.",
-        examples=[None],
+        None, description="The classes, in the order of `probabilities`."
     )
 
 
@@ -156,12 +154,6 @@ class PredictResponse(_NamedResponse):
         description="What calibrates the quantiles, intervals or prediction sets that "
         "were asked for: conformal scores or a recalibration of the density, with the "
         "number of held-out rows, or `none`.",
-        examples=[
-            {
-                "quantiles": "none: quantiles of the predictive distribution",
-                "intervals": "conformal on 120 held-out rows",
-            }
-        ],
     )
     predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
     outputs: JsonObject | None = None

@@ -30,7 +30,6 @@ class Job(Resource):
             before the job starts.
         timing: The `stage` that the job is at, the share `done`, least and most
             `seconds_left` or None, and the seconds `elapsed`; None if it has ended.
-        eta_seconds: Estimated seconds until the job ends, or None.
         error: Reason of a failure, or None.
         version: The version that the job published, or None.
         log: The end of the job's log.
@@ -53,11 +52,6 @@ class Job(Resource):
         # An older service does not tell it.
         found: JsonObject | None = self.details.get("timing")
         return found
-
-    @property
-    def eta_seconds(self) -> float | None:
-        seconds: float | None = self.details.get("eta_seconds")
-        return seconds
 
     @property
     def error(self) -> str | None:

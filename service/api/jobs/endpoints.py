@@ -206,4 +206,4 @@ def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
     with state.database.reading() as session:
         judgements = repository.find_judgements(session, [job])
-    return JobStatus.from_job_and_log(job, log, judgements.get((job.name, job.version)))
+    return JobStatus.from_row(job, judgements.get((job.name, job.version)), log)

@@ -7,7 +7,6 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.shared.database import tables
 from service.shared.database.tables import Job
 from service.shared.job_state import ENDED, JobState
 from service.shared.json_types import JsonObject
@@ -93,9 +92,22 @@ class JobSummary(BaseModel):
     )
 
     @classmethod
-    def from_row(cls, job: tables.Job, judgement: JsonObject | None) -> Self:
-        """Creates the summary of a row of the database."""
-        return cls.model_validate(_fields(job, judgement))
+    def from_row(cls, job: Job, judgement: JsonObject | None, log: str = "") -> Self:
+        """Creates the description of a row of the database."""
+        same = {name: getattr(job, name, None) for name in cls.model_fields}
+        return cls.model_validate(
+            {
+                **same,
+                "target": job.spec["target"],
+                "progress": {k: v for k, v in job.progress.items() if k != "timing"},
+                # The clock of the database may differ by less than what is shown.
+                "timing": timing(job, time.time()),
+                "cancel_requested": job.cancel_requested_at is not None,
+                "verdict": verdict(judgement),
+                "judgement": judgement,
+                "log": log,
+            }
+        )
 
 
 class JobStatus(JobSummary):
@@ -105,10 +117,6 @@ class JobStatus(JobSummary):
     spec: JsonObject = Field(
         description="The submitted spec, with every default filled in."
     )
-    eta_seconds: float | None = Field(
-        description="Estimated seconds until the job ends, the middle of "
-        "`seconds_left`; `null` if unknown."
-    )
     log: str = Field(description="The end of the job's log.")
     judgement: JsonObject | None = Field(
         description="The `figures` of the published version beside those of baselines "
@@ -116,21 +124,6 @@ class JobStatus(JobSummary):
         "`warnings`, whether the model `learned` anything of use, and whether the "
         "version therefore `becomes_latest`; `null` before the job succeeds."
     )
-
-    @classmethod
-    def from_job_and_log(
-        cls, job: tables.Job, log: str, judgement: JsonObject | None
-    ) -> Self:
-        """Creates the full description of a row of the database."""
-        fields = _fields(job, judgement)
-        more = {
-            "dataset_sha256": job.dataset_sha256,
-            "spec": job.spec,
-            "eta_seconds": _eta_seconds(fields["timing"]),
-            "log": log,
-            "judgement": judgement,
-        }
-        return cls.model_validate({**fields, **more})
 
 
 class JobPage(BaseModel):
@@ -140,36 +133,6 @@ class JobPage(BaseModel):
     next_cursor: str | None = Field(
         description="Send as `cursor` to get the next page; `null` on the last page."
     )
-
-
-def _eta_seconds(at: JsonObject | None) -> float | None:
-    """Returns the middle of the seconds that are left; None if unknown."""
-    if at is None or at["seconds_left"] is None:
-        return None
-    least, most = at["seconds_left"]
-    return round(0.5 * float(least + most), 1)
-
-
-def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:
-    return {
-        "id": job.id,
-        "name": job.name,
-        "state": job.state,
-        "target": job.spec["target"],
-        "dataset_id": job.dataset_id,
-        "priority": job.priority,
-        "attempt": job.attempt,
-        "progress": {k: v for k, v in job.progress.items() if k != "timing"},
-        # The clock of the database may differ by less than what is shown.
-        "timing": timing(job, time.time()),
-        "cancel_requested": job.cancel_requested_at is not None,
-        "created_at": job.created_at,
-        "started_at": job.started_at,
-        "finished_at": job.finished_at,
-        "error": job.error,
-        "version": job.version,
-        "verdict": verdict(judgement),
-    }
 
 
 _FIELDS = ("stage", "done", "seconds_left", "elapsed")

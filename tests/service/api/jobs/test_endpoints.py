@@ -80,7 +80,7 @@ def test_three_fields_are_enough_to_queue_a_job(
     assert (job["name"], job["target"]) == ("houses", "price")
     assert job["spec"]["training"]["learning_rate"]["decay"] == "cosine"
     assert job["progress"] == {}
-    assert job["eta_seconds"] is job["started_at"] is job["version"] is None
+    assert job["started_at"] is job["version"] is None
     assert client.get(f"/v1/jobs/{job['id']}").json() == job
     assert states(queue, job["id"]) == ["queued"]
 
@@ -255,12 +255,10 @@ def test_a_running_job_tells_how_far_it_is(
     assert (job["state"], job["attempt"]) == ("running", 1)
     assert far.items() <= job["progress"].items()
     assert job["timing"] == at
-    assert job["eta_seconds"] == 7.5
     assert job["log"] == "attempt 1\nepoch 1\n"
     queue.fail(lease, "The rows ran out")
     job = client.get(f"/v1/jobs/{id}").json()
     assert (job["state"], job["error"]) == ("failed", "The rows ran out")
-    assert job["eta_seconds"] is None
     assert job["finished_at"] >= job["started_at"] >= job["created_at"]
 
 
@@ -398,7 +396,6 @@ def test_a_stream_tells_the_stage_while_nothing_happens(
             assert "id: 1" in told
     status = client.get(f"/v1/jobs/{id}").json()
     assert status["timing"]["stage"] == WAITING
-    assert status["eta_seconds"] is None
 
 
 @ONE_DATABASE

@@ -118,4 +118,4 @@ def test_one_entry_adds_an_answer_of_the_service(
         "Levels of the upper quantiles of p(y | x) to return; not for classes."
     )
     row = row_model(questions.served_questions()).model_json_schema()["properties"]
-    assert row["upper"]["description"] == "If requested, `[level][target]`."
+    assert row["upper"]["description"] == "If requested: upper quantiles."

@@ -35,24 +35,6 @@ _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 # A version has no more digits.
 _NUMBER = re.compile("[0-9]{1,19}")
 
-_OF_VERSION: JsonObject = {
-    "parameters": [
-        {
-            "name": "version",
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string"},
-            "examples": {"first": {"value": "1"}},
-            "description": "Number of a version, or a label that is no number.",
-        }
-    ]
-}
-_INFER: JsonObject = {
-    "response_model": InferResponse,
-    "responses": {200: infer_response()},
-}
-_BODY: JsonObject = {"requestBody": infer_body()}
-
 JsonSize = Annotated[
     int | None,
     Header(
@@ -89,13 +71,6 @@ async def get_server() -> ServerMetadata:
     )
 
 
-@router.get("/models/{name}", name="v2_model", summary="Inputs and outputs of a model")
-@router.get(
-    "/models/{name}/versions/{version}",
-    name="v2_version",
-    summary="Inputs and outputs of a version",
-    openapi_extra=_OF_VERSION,
-)
 async def get_model(state: State, name: ModelName, version: Version) -> ModelMetadata:
     """Returns the inputs and outputs of the version, by default of `latest`."""
     content = await state.models.metadata(name, version)
@@ -104,35 +79,12 @@ async def get_model(state: State, name: ModelName, version: Version) -> ModelMet
     return model_metadata(Metadata.model_validate_json(content), versions)
 
 
-@router.get(
-    "/models/{name}/ready", name="v2_model_ready", summary="Whether a model predicts"
-)
-@router.get(
-    "/models/{name}/versions/{version}/ready",
-    name="v2_version_ready",
-    summary="Whether a version predicts",
-    openapi_extra=_OF_VERSION,
-)
 async def is_ready(state: State, name: ModelName, version: Version) -> ModelReady:
     """Loads the version if it is not loaded; answers 503 if it cannot predict."""
     await state.models.metadata(name, version)
     return ModelReady(name=name, ready=True)
 
 
-@router.post(
-    "/models/{name}/infer",
-    name="v2_infer",
-    summary="Infer with a model",
-    openapi_extra=_BODY,
-    **_INFER,
-)
-@router.post(
-    "/models/{name}/versions/{version}/infer",
-    name="v2_infer_version",
-    summary="Infer with a version",
-    openapi_extra=_BODY | _OF_VERSION,
-    **_INFER,
-)
 @limit_body("max_body_bytes")
 async def infer(
     state: State,
@@ -155,4 +107,43 @@ async def infer(
         reads="open_inference",
         writes="open_inference",
         options={} if json_size is None else {"json_size": json_size},
+    )
+
+
+_VERSION: JsonObject = {
+    "name": "version",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string"},
+    "examples": {"first": {"value": "1"}},
+    "description": "Number of a version, or a label that is no number.",
+}
+for place, noun, parameters, suffix in (
+    ("/models/{name}", "model", [], ""),
+    ("/models/{name}/versions/{version}", "version", [_VERSION], "_version"),
+):
+    extra: JsonObject = {"parameters": parameters}
+    router.add_api_route(
+        place,
+        get_model,
+        name=f"v2_{noun}",
+        summary=f"Inputs and outputs of a {noun}",
+        openapi_extra=extra,
+    )
+    router.add_api_route(
+        f"{place}/ready",
+        is_ready,
+        name=f"v2_{noun}_ready",
+        summary=f"Whether a {noun} predicts",
+        openapi_extra=extra,
+    )
+    router.add_api_route(
+        f"{place}/infer",
+        infer,
+        methods=["POST"],
+        name=f"v2_infer{suffix}",
+        summary=f"Infer with a {noun}",
+        openapi_extra={**extra, "requestBody": infer_body()},
+        response_model=InferResponse,
+        responses={200: infer_response()},
     )

@@ -3,9 +3,15 @@
 import json
 from collections.abc import Iterable
 
+import numpy as np
 from pydantic import BaseModel, Field
 
-from service.predicting.codecs.open_inference import Datatype, InferRequest, Parameters
+from service.predicting.codecs.open_inference import (
+    DATATYPES_BY_DTYPE,
+    Datatype,
+    InferRequest,
+    Parameters,
+)
 from service.shared.json_types import JsonList, JsonObject
 from service.shared.model_messages import Metadata
 
@@ -94,33 +100,9 @@ def infer_response() -> JsonObject:
     return {"content": {"application/octet-stream": {"schema": schema}}}
 
 
-# The datatypes of features, and of TensorFlow's outputs.
-_OF_KIND: dict[str, Datatype] = {
-    "numeric": "FP32",
-    "categorical": "BYTES",
-    "date": "INT64",
-}
-_OF_DTYPE: dict[str, Datatype] = {
-    "bool": "BOOL",
-    "uint8": "UINT8",
-    "uint16": "UINT16",
-    "uint32": "UINT32",
-    "uint64": "UINT64",
-    "int8": "INT8",
-    "int16": "INT16",
-    "int32": "INT32",
-    "int64": "INT64",
-    "float16": "FP16",
-    "float64": "FP64",
-}
-_OF_TENSORFLOW: dict[str, Datatype] = {
-    "DT_FLOAT": "FP32",
-    "DT_DOUBLE": "FP64",
-    "DT_INT32": "INT32",
-    "DT_INT64": "INT64",
-    "DT_BOOL": "BOOL",
-    "DT_STRING": "BYTES",
-}
+# The datatypes of features without a data type, and of TensorFlow's outputs.
+_OF_KIND = {"numeric": "FP32", "categorical": "BYTES", "date": "INT64"}
+_OF_TENSORFLOW = {"FLOAT": "FP32", "DOUBLE": "FP64", "STRING": "BYTES"}
 
 
 def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata:
@@ -134,7 +116,7 @@ def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata
         if output.name == "variance"
     ]
     if classes is not None:
-        outputs.append(TensorMetadata(name="class", datatype="BYTES", shape=[-1]))
+        outputs.append(_tensor("class", "BYTES", [-1]))
     return ModelMetadata(
         name=metadata.model_spec.name,
         versions=list(versions),
@@ -149,25 +131,24 @@ def _inputs(manifest: JsonObject) -> list[TensorMetadata]:
     features = manifest["features"]
     if manifest["inputs"] == "matrix":
         shape = [-1, *(manifest.get("row_shape") or [len(features)])]
-        datatype = _datatype(features[0])
-        return [TensorMetadata(name="inputs", datatype=datatype, shape=shape)]
-    return [
-        TensorMetadata(name=feature["name"], datatype=_datatype(feature), shape=[-1])
-        for feature in features
-    ]
-
-
-def _datatype(feature: JsonObject) -> Datatype:
-    dtype = feature.get("dtype")
-    return _OF_DTYPE[dtype] if dtype else _OF_KIND[feature["kind"]]
+        return [_tensor("inputs", _datatype(features[0]), shape)]
+    return [_tensor(one["name"], _datatype(one), [-1]) for one in features]
 
 
 def _outputs(signature: JsonObject) -> list[TensorMetadata]:
-    return [
-        TensorMetadata(
-            name=name,
-            datatype=_OF_TENSORFLOW[output["dtype"]],
-            shape=[int(axis["size"]) for axis in output["tensor_shape"]["dim"]],
-        )
-        for name, output in sorted(signature["outputs"].items())
-    ]
+    found = []
+    for name, output in sorted(signature["outputs"].items()):
+        datatype = output["dtype"].removeprefix("DT_")
+        shape = [int(axis["size"]) for axis in output["tensor_shape"]["dim"]]
+        found.append(_tensor(name, _OF_TENSORFLOW.get(datatype, datatype), shape))
+    return found
+
+
+def _datatype(feature: JsonObject) -> str:
+    dtype = feature.get("dtype")
+    return DATATYPES_BY_DTYPE[np.dtype(dtype)] if dtype else _OF_KIND[feature["kind"]]
+
+
+def _tensor(name: str, datatype: str, shape: list[int]) -> TensorMetadata:
+    fields = {"name": name, "datatype": datatype, "shape": shape}
+    return TensorMetadata.model_validate(fields)

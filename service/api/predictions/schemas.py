@@ -22,15 +22,6 @@ _PATIENT = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
 
 Value = float | bool | str | None
 
-# What the axes of an answer count.
-_SINGULAR = {
-    "draws": "draw",
-    "levels": "level",
-    "means": "target",
-    "numbers": "target",
-    "y": "target",
-}
-
 
 class PredictRequest(BaseModel):
     """Rows (`instances`) or columns (`inputs`) in the units of the training table."""
@@ -103,35 +94,14 @@ class RowMoments(BaseModel):
 
 def row_model(questions: Iterable[Question]) -> type[RowMoments]:
     """Returns the model of a row's prediction, with a field for each question."""
-    fields: JsonObject = {}
-    for question in questions:
-        axes = [axis for axis in question.shape if axis != "parts"]
-        if question.needs_classes:
-            axes = ["levels"]
-        places = "".join(f"[{_SINGULAR[axis]}]" for axis in axes)
-        place = f", `{places}`" if places else ""
-        class_index = ", or the index of a class" if "y" in question.shape else ""
-        names = ", the names of the classes" if question.needs_classes else ""
-        for output in question.outputs:
-            text = f"If requested{place}{class_index}{names}."
-            if question.parts:
-                text = f"The {output} bounds of {question.text}. {text}"
-            fields[output] = (row_type(question) | None, Field(None, description=text))
+    fields: JsonObject = {
+        output: (Any, Field(None, description=f"If requested: {question.text}."))
+        for question in questions
+        for output in question.outputs
+    }
     return create_model(
         "RowPrediction", __base__=RowMoments, __doc__=RowMoments.__doc__, **fields
     )
-
-
-def row_type(question: Question) -> Any:
-    """Returns the type of the answer for one row, lists of numbers."""
-    kind: Any = float
-    if question.needs_classes:
-        return list[list[str]]
-    for axis in reversed([axis for axis in question.shape if axis != "parts"]):
-        kind = list[kind]
-        if axis == "y":
-            kind |= int
-    return kind
 
 
 RowPrediction = row_model(served_questions())

@@ -46,10 +46,6 @@ class Forbidden(ServiceError):
     status = 403
 
 
-class QuotaExceeded(Forbidden):
-    """The key has reached its limit of datasets or of their bytes."""
-
-
 class UnknownModel(ServiceError):
     """There is no such model or version."""
 

@@ -72,9 +72,6 @@ class Settings(BaseModel):
     inspection_memory_bytes: int = Field(
         2 * 2**30, ge=2**28, description="most memory to read a table"
     )
-    max_dataset_bytes: int = Field(
-        100 * 2**30, ge=0, description="most bytes of a key's datasets"
-    )
     max_queued_jobs: int = Field(1000, ge=0, description="most queued jobs of a key")
     min_free_bytes: int = Field(
         2**29, ge=0, description="free disk that uploads must leave"

@@ -33,16 +33,13 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedR
     summary="Upload a table",
     openapi_extra={"requestBody": upload_body()},
     responses={
-        200: {
-            "model": Dataset,
-            "description": "The dataset that the key had uploaded before.",
-        }
+        200: {"model": Dataset, "description": "The dataset that was uploaded before."}
     },
 )
 @limit_body(None)  # `UploadBody` counts the bytes.
 async def upload_dataset(
     state: State,
-    caller: Training,
+    _: Training,
     request: Request,
     response: Response,
     name: Annotated[
@@ -58,7 +55,7 @@ async def upload_dataset(
     Send the file as the part `file` of a form, or as the whole body. The response
     describes the columns, and says why a job would leave some out.
     """
-    dataset, is_new = await upload(state, caller, request, name)
+    dataset, is_new = await upload(state, request, name)
     response.status_code = 201 if is_new else 200
     return Dataset.model_validate(dataset)
 

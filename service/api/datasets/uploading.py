@@ -8,7 +8,6 @@ from fastapi import Request
 from service.api.datasets.body import UploadBody, clean_name, detect_format, discard
 from service.api.datasets.upload_file import UploadFile
 from service.api.http.errors import DATABASE_OUTAGES, outage
-from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
@@ -19,28 +18,23 @@ _BLOCK_BYTES = 2**20
 
 
 async def upload(
-    state: ServiceState, caller: Caller, request: Request, name: str | None
+    state: ServiceState, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
-    """Stores the table of a request as a dataset."""
+    """Stores the table of a request as a dataset; returns whether it is new."""
     received = await receive_file(state, request)
     file, format = received.file, received.format
     try:
         shown = clean_name(name) if name else received.name
-        dataset, inspection = await asyncio.to_thread(
-            state.datasets.look_up,
-            caller,
-            file,
-            shown if name or received.is_named else None,
-        )
-        if dataset is not None:
-            return dataset, False
-        if inspection is None:
-            limits = Limits.from_settings(state.settings)
-            task = Task(path=file.path, format=format, limits=limits)
-            found = await state.sandbox.result("inspect", task)
-            inspection = Inspection.model_validate(found)
+        given = shown if name or received.is_named else None
+        same = await asyncio.to_thread(state.datasets.look_up, file.sha256, given)
+        if same is not None:
+            return same, False
+        limits = Limits.from_settings(state.settings)
+        task = Task(path=file.path, format=format, limits=limits)
+        found = await state.sandbox.result("inspect", task)
+        inspection = Inspection.model_validate(found)
         return await asyncio.to_thread(
-            state.datasets.add, caller, shown, file, format, inspection
+            state.datasets.add, shown, file, format, inspection
         )
     finally:
         await asyncio.to_thread(file.close)

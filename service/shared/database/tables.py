@@ -57,16 +57,12 @@ class Key(Base):
 
 
 class Dataset(Base):
-    """An uploaded table. Its file is stored once per SHA-256."""
+    """An uploaded table, one for each SHA-256."""
 
     __tablename__ = "datasets"
-    __table_args__ = (
-        UniqueConstraint("key_id", "sha256"),
-        Index("ix_datasets_created", "created_at", "id"),
-    )
+    __table_args__ = (Index("ix_datasets_created", "created_at", "id"),)
 
     id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
-    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
     name: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(64), index=True)
     format: Mapped[str] = mapped_column(Text)
@@ -75,7 +71,7 @@ class Dataset(Base):
     columns: Mapped[JsonList]
     problems: Mapped[JsonList]
     created_at: Mapped[float]
-    # When the key uploaded the same bytes again.
+    # When the same bytes were uploaded again.
     uploaded_again_at: Mapped[float | None]
 
 

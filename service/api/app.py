@@ -30,7 +30,7 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.keyring import Keyring
 from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
-from service.api.metrics import DiskMetrics, Registries, feedback_metrics, job_metrics
+from service.api.metrics import Registries, disk_metrics, feedback_metrics, job_metrics
 from service.api.models import endpoints as models
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
@@ -173,7 +173,7 @@ def _create_state(
     registries.observe(partial(loaded_metrics, registry))
     registries.observe(partial(job_metrics, database))
     registries.observe(partial(feedback_metrics, database))
-    registries.observed.register(DiskMetrics(settings, queue.store.models, database))
+    registries.observe(partial(disk_metrics, settings, queue.store.models, database))
     return ServiceState(
         settings=settings,
         database=database,

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -82,61 +82,45 @@ def _forget_dead_workers(directory: Path) -> None:
             mark_process_dead(pid, str(directory))  # type: ignore[no-untyped-call]
 
 
-# To count the bytes of ten thousand versions takes a second.
-_SECONDS_KEPT = 60.0
+def disk_metrics(
+    settings: Settings, models: Path, database: Database
+) -> Iterable[Metric]:
+    """Reads the bytes of what the service stores, and the free bytes beside them.
 
-
-class DiskMetrics(Collector):
-    """The bytes of what the service stores, and the free bytes beside them.
-
-    The bytes are counted once a minute at most. With an object store those of versions
-    and datasets are the bytes of this machine's copies.
+    With an object store those of versions and datasets are the bytes of this machine's
+    copies.
     """
+    used = GaugeMetricFamily(
+        "tfbbb_disk_bytes",
+        "Bytes of files on this machine, counted once a minute.",
+        labels=["kind"],
+    )
+    data, minute = settings.data_dir, time.monotonic() // 60
+    for kind, num_bytes in _count_bytes(data, models, database.path, minute).items():
+        used.add_metric([kind], num_bytes)
+    free = GaugeMetricFamily(
+        "tfbbb_disk_free_bytes",
+        "Bytes that are free on the disk of a directory.",
+        labels=["directory"],
+    )
+    for directory, place in (("data", data), ("models", models)):
+        with suppress(OSError):
+            free.add_metric([directory], shutil.disk_usage(place).free)
+    return used, free
 
-    def __init__(self, settings: Settings, models: Path, database: Database) -> None:
-        data = settings.data_dir
-        self._places = {
-            "versions": models,
-            "datasets": data / "datasets",
-            "uploads": data / "uploads",
-            "jobs": data / "jobs",
-        }
-        self._database = database.path
-        self._disks = {"data": data, "models": models}
-        self._counting = threading.Lock()
-        self._counted: Mapping[str, int] = {}
-        self._counted_at = float("-inf")
 
-    def collect(self) -> Iterable[Metric]:
-        """Counts the bytes, unless they were counted a moment ago."""
-        used = GaugeMetricFamily(
-            "tfbbb_disk_bytes",
-            "Bytes of files on this machine, counted once a minute.",
-            labels=["kind"],
-        )
-        for kind, num_bytes in self._count().items():
-            used.add_metric([kind], num_bytes)
-        free = GaugeMetricFamily(
-            "tfbbb_disk_free_bytes",
-            "Bytes that are free on the disk of a directory.",
-            labels=["directory"],
-        )
-        for directory, place in self._disks.items():
-            with suppress(OSError):
-                free.add_metric([directory], shutil.disk_usage(place).free)
-        yield from (used, free)
-
-    def _count(self) -> Mapping[str, int]:
-        with self._counting:
-            if time.monotonic() - self._counted_at > _SECONDS_KEPT:
-                counted = {
-                    k: directory_bytes(place) for k, place in self._places.items()
-                }
-                if (path := self._database) is not None:
-                    files = path.parent.glob(f"{path.name}*")
-                    counted["database"] = sum(file.stat().st_size for file in files)
-                self._counted, self._counted_at = counted, time.monotonic()
-            return self._counted
+@lru_cache(maxsize=1)
+def _count_bytes(
+    data: Path, models: Path, database: Path | None, minute: float
+) -> Mapping[str, int]:
+    """Counts bytes once a minute: those of ten thousand versions take a second."""
+    kinds = ("datasets", "uploads", "jobs")
+    counted = {kind: directory_bytes(data / kind) for kind in kinds}
+    counted["versions"] = directory_bytes(models)
+    if database is not None:
+        files = database.parent.glob(f"{database.name}*")
+        counted["database"] = sum(file.stat().st_size for file in files)
+    return counted
 
 
 def _build_info() -> Iterable[Metric]:

@@ -5,11 +5,11 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
-import sqlalchemy
 from fastapi import APIRouter
 from pydantic import BaseModel
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from service.api.models.repository import version_times
@@ -28,7 +28,6 @@ _WITHOUT_DATABASE = (
     " Loaded models go on predicting by the keys and labels known so far; nothing new "
     "is accepted."
 )
-
 
 router = APIRouter(tags=["health"])
 
@@ -70,17 +69,11 @@ async def predicting(state: State) -> Health:
 
     A proxy before several services sends predictions to those that answer 200.
     """
-    problem = await _problem("models", _check_models, state)
-    if problem is not None:
-        raise Unavailable(problem)
+    await _check(models=state.models.check_ready())
     return Health(status="predicting")
 
 
-@router.get(
-    "/health/training",
-    summary="Whether a worker trains here",
-    responses=responses(Unavailable),
-)
+@router.get("/health/training", summary="Whether a worker trains here")
 async def training(state: State) -> Health:
     """Answers 200 while a worker lives on this machine, which trains queued jobs."""
     end = time.monotonic() + _SECONDS_FOR_A_WORKER
@@ -109,55 +102,44 @@ async def v2_ready(state: State) -> Ready:
 
 async def check_ready(state: ServiceState) -> None:
     """Raises `Unavailable` that names every part that is not ready, and why."""
-    parts: dict[str, Callable[[ServiceState], Awaitable[None]]] = {
-        "database": _check_database,
-        "disk": _check_disk,
-        "store": _check_store,
-        "models": _check_models,
-    }
-    problems = await asyncio.gather(
-        *(_problem(name, check, state) for name, check in parts.items())
+    # A network disk may not answer; other requests must not wait for it.
+    await _check(
+        database=asyncio.to_thread(_check_database, state),
+        disk=asyncio.to_thread(_check_disk, state),
+        store=asyncio.to_thread(_check_store, state),
+        models=state.models.check_ready(),
     )
+
+
+async def _check(**parts: Awaitable[None]) -> None:
+    problems = await asyncio.gather(*map(_problem, parts, parts.values()))
     if any(problems):
         raise Unavailable(" ".join(filter(None, problems)))
 
 
-async def _problem(
-    name: str, check: Callable[[ServiceState], Awaitable[None]], state: ServiceState
-) -> str | None:
+async def _problem(name: str, check: Awaitable[None]) -> str | None:
+    meanwhile = _WITHOUT_DATABASE if name == "database" else ""
     try:
-        await asyncio.wait_for(check(state), _SECONDS_TO_ANSWER)
+        await asyncio.wait_for(check, _SECONDS_TO_ANSWER)
     except ServiceError as error:
         return f"{name}: {error}"
     except TimeoutError:
-        meanwhile = _WITHOUT_DATABASE if name == "database" else ""
         return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s.{meanwhile}"
     except DBAPIError as error:
         # The endpoint needs no key, so only the log gets the address.
         logger.warning("the database does not answer: %s", error.orig)
-        meanwhile = _WITHOUT_DATABASE if name == "database" else ""
         return f"{name}: The database does not answer.{meanwhile}"
     return None
 
 
-async def _check_database(state: ServiceState) -> None:
-    def ask() -> None:
-        if state.database.path is not None and not state.database.path.is_file():
-            raise Unavailable("Its file is gone: stop the service, restore a backup.")
-        with state.database.reading() as session:
-            session.execute(sqlalchemy.select(1))
-
-    await asyncio.to_thread(ask)
+def _check_database(state: ServiceState) -> None:
+    if state.database.path is not None and not state.database.path.is_file():
+        raise Unavailable("Its file is gone: stop the service, restore a backup.")
+    with state.database.reading() as session:
+        session.execute(select(1))
 
 
-async def _check_disk(state: ServiceState) -> None:
-    # A network disk may not answer; other requests must not wait for it.
-    await asyncio.to_thread(_check_free_space, state)
-    if state.queue.store.is_directory:
-        await asyncio.to_thread(_check_models_directory, state)
-
-
-def _check_free_space(state: ServiceState) -> None:
+def _check_disk(state: ServiceState) -> None:
     least = state.settings.min_free_bytes
     # The endpoint needs no key, so its response contains no paths.
     for what, directory in (
@@ -172,6 +154,8 @@ def _check_free_space(state: ServiceState) -> None:
                 f"The {what} has {free} free bytes, but needs {least} "
                 "(TFBBB_MIN_FREE_BYTES)."
             )
+    if state.queue.store.is_directory:
+        _check_models_directory(state)
 
 
 def _check_models_directory(state: ServiceState) -> None:
@@ -195,17 +179,12 @@ def _check_models_directory(state: ServiceState) -> None:
             )
 
 
-async def _check_store(state: ServiceState) -> None:
+def _check_store(state: ServiceState) -> None:
     store = state.queue.store
-    if store.is_directory:
-        return  # The disk is the store.
     try:
-        await asyncio.to_thread(store.ping)
+        if not store.is_directory:  # Else the disk is the store.
+            store.ping()
     except StoreError as error:
         # The endpoint needs no key, so only the log gets the address.
         logger.warning("the store does not answer: %s", error)
         raise Unavailable("The store does not answer.") from None
-
-
-async def _check_models(state: ServiceState) -> None:
-    await state.models.check_ready()

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeVar
 
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
@@ -108,7 +108,7 @@ T = TypeVar("T")
 _SECONDS_UNWATCHED = 0.05
 
 
-async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
     """Waits for work, and cancels it if the client of a request hangs up."""
     watching: asyncio.Task[None] | None = None
     working = asyncio.current_task()

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import PurePath
+from contextlib import AsyncExitStack
+from pathlib import Path, PurePath
 from urllib.parse import quote
 
 import orjson
@@ -13,8 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from service.api.datasets.body import MEDIA_TYPES
-from service.api.datasets.upload_file import UploadFile
-from service.api.datasets.uploading import ReceivedFile, receive_file
+from service.api.datasets.uploading import receive_file
 from service.api.predictions.answering import (
     check_not_encoded,
     choose_media_type,
@@ -42,36 +40,44 @@ async def predict_file(
     for refused in options.keys() & {*REFUSED_OF_FILES}:
         raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
     version = await _find_version(state, name, asked)
-    received = await receive_file(state, request)
-    try:
+    # The answer removes the files; if there is none, the block does.
+    async with AsyncExitStack() as files:
+        received = await receive_file(state, request)
+        files.callback(received.file.close)
         output = await asyncio.to_thread(state.datasets.begin)
-    except BaseException:
-        received.file.close()
-        raise
-    work = _Work(state, name, version, received, output)
-    events = work.events(options)
-    try:
+        files.callback(output.close)
+        settings, store = state.settings, state.queue.store
+        # Nothing here writes `.ods`.
+        written: Format = "xlsx" if received.format == "ods" else received.format
+        task = PredictTask(
+            path=received.file.path,
+            name=received.name,
+            format=received.format,
+            limits=Limits.from_settings(settings),
+            version=await asyncio.to_thread(store.version, name, version),
+            parameters=options,
+            max_work=settings.max_work,
+            default_num_samples=settings.default_num_samples,
+            output=output.path,
+            written=written,
+        )
+        events = state.sandbox.lines("predict", task)
+        files.push_async_callback(events.aclose)
         # Most mistakes show in the first rows, and get a status of their own.
-        first = await unless_disconnected(request, _next(events))
+        first = await unless_disconnected(request, anext(events))
+        named = f"{_stem(received.name)}-predicted.{written}"
+        headers = {"Model-Version": str(version), "Cache-Control": "no-store"}
         if chosen == PROGRESS:
-            return _Answer(
-                work, work.progress(first, events), PROGRESS, headers=work.headers
-            )
-        await unless_disconnected(request, _exhaust(events))
-    except BaseException:
-        await events.aclose()
-        work.close()
-        raise
-    return _Answer(
-        work,
-        work.content(),
-        work.media_type,
-        headers={
-            **work.headers,
-            "Content-Length": str(work.num_bytes),
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(work.name)}",
-        },
-    )
+            content, kind = _tell(first, events, named, output.path), PROGRESS
+        else:
+            await unless_disconnected(request, _exhaust(events))
+            content = _read(output.path)
+            media_types = {form: kind for kind, form in reversed(MEDIA_TYPES.items())}
+            kind = media_types.get(written, _FILE)
+            headers["Content-Length"] = str(output.path.stat().st_size)
+            attachment = f"attachment; filename*=UTF-8''{quote(named)}"
+            headers["Content-Disposition"] = attachment
+        return _Answer(files.pop_all(), content, kind, headers)
 
 
 async def _find_version(state: ServiceState, name: str, version: int | None) -> int:
@@ -83,84 +89,44 @@ async def _find_version(state: ServiceState, name: str, version: int | None) -> 
     return int(status.description.version)
 
 
-@dataclass
-class _Work:
-    """The prediction of one file."""
+def _stem(name: str) -> str:
+    """Returns the name of a file without its suffix, such as `.csv.gz`."""
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(f".{suffix}"):
+            return name[: -len(suffix) - 1]
+    return PurePath(name).stem
 
-    state: ServiceState
-    model: str
-    version: int
-    received: ReceivedFile
-    output: UploadFile
 
-    @property
-    def written(self) -> Format:
-        """The format of the answer: that of the file, of which none writes `.ods`."""
-        return "xlsx" if self.received.format == "ods" else self.received.format
+async def _tell(
+    first: JsonObject, events: AsyncIterator[JsonObject], name: str, file: Path
+) -> AsyncIterator[bytes]:
+    """Yields lines of JSON and then the file; an error is the last line."""
+    yield _line(_event(first))
+    try:
+        async for line in events:
+            yield _line(_event(line))
+    except ServiceError as error:
+        yield _line({"error": str(error), "field": error.field})
+        return
+    yield _line({"file": name, "num_bytes": file.stat().st_size})
+    async for chunk in _read(file):
+        yield chunk
 
-    @property
-    def name(self) -> str:
-        """The name of the answer."""
-        stem, suffix = _split(self.received.name, self.received.format)
-        return f"{stem}-predicted.{'xlsx' if self.written == 'xlsx' else suffix}"
 
-    @property
-    def media_type(self) -> str:
-        of_format = {format: kind for kind, format in reversed(MEDIA_TYPES.items())}
-        return of_format.get(self.written, _FILE)
+def _event(line: JsonObject) -> JsonObject:
+    """Returns the progress, or at the end some of the rows."""
+    return line.get("progress") or {"preview": line["result"]}
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Model-Version": str(self.version), "Cache-Control": "no-store"}
 
-    @property
-    def num_bytes(self) -> int:
-        return self.output.path.stat().st_size
+async def _exhaust(events: AsyncGenerator[JsonObject]) -> None:
+    async for _ in events:
+        pass
 
-    async def events(self, parameters: dict[str, str]) -> AsyncGenerator[JsonObject]:
-        """Predicts all rows; yields the progress, and at the end some of the rows."""
-        store, settings = self.state.queue.store, self.state.settings
-        task = PredictTask(
-            path=self.received.file.path,
-            name=self.received.name,
-            format=self.received.format,
-            limits=Limits.from_settings(settings),
-            version=await asyncio.to_thread(store.version, self.model, self.version),
-            parameters=parameters,
-            max_work=settings.max_work,
-            default_num_samples=settings.default_num_samples,
-            output=self.output.path,
-            written=self.written,
-        )
-        async with aclosing(self.state.sandbox.lines("predict", task)) as lines:
-            async for line in lines:
-                yield line.get("progress") or {"preview": line["result"]}
 
-    async def progress(
-        self, first: JsonObject, events: AsyncIterator[JsonObject]
-    ) -> AsyncIterator[bytes]:
-        """Yields lines of JSON and then the file; an error is the last line."""
-        yield _line(first)
-        try:
-            async for event in events:
-                yield _line(event)
-        except ServiceError as error:
-            yield _line({"error": str(error), "field": error.field})
-            return
-        yield _line({"file": self.name, "num_bytes": self.num_bytes})
-        async for chunk in self.content():
+async def _read(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
             yield chunk
-
-    async def content(self) -> AsyncIterator[bytes]:
-        """Yields the bytes of the answer."""
-        with self.output.path.open("rb") as file:
-            while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
-                yield chunk
-
-    def close(self) -> None:
-        """Removes the files."""
-        self.received.file.close()
-        self.output.close()
 
 
 class _Answer(StreamingResponse):
@@ -168,47 +134,18 @@ class _Answer(StreamingResponse):
 
     def __init__(
         self,
-        work: _Work,
+        files: AsyncExitStack,
         content: AsyncIterator[bytes],
         media_type: str,
         headers: Mapping[str, str],
     ) -> None:
         super().__init__(content, media_type=media_type, headers=headers)
-        self._work = work
+        self._files = files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
+        async with self._files:
             await super().__call__(scope, receive, send)
-        finally:
-            self._work.close()
-
-
-async def _next(events: AsyncIterator[JsonObject]) -> JsonObject:
-    return await anext(events)
-
-
-async def _exhaust(events: AsyncIterator[JsonObject]) -> None:
-    async for _ in events:
-        pass
 
 
 def _line(event: JsonObject) -> bytes:
     return orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _split(name: str, format: Format) -> tuple[str, str]:
-    """Returns the name of a file without its suffix, and the suffix."""
-    fitting = (
-        suffix
-        for suffix, known in SUFFIXES.items()
-        if name.lower().endswith(f".{suffix}") and _family(known) == _family(format)
-    )
-    suffix = max(fitting, key=len, default=None)
-    if suffix is None:
-        # The content has another format than the name says.
-        return PurePath(name).stem, format
-    return name[: -len(suffix) - 1], name[-len(suffix) :]
-
-
-def _family(format: Format) -> str:
-    return format.replace("tsv", "csv")

@@ -29,8 +29,6 @@ from service.shared.settings import Settings
 from tfbbb.training.record import TrainingRecord
 from tfbbb.training.spec import SpecError
 
-_Parent = TrainingRecord | SpecError | OSError | None
-
 
 def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     """Finds a job."""
@@ -87,38 +85,38 @@ def submit(
     queue: Queue, caller: Caller, request: JobRequest, idempotency_key: str | None
 ) -> tuple[Job, bool]:
     """Queues a job, unless the same request has queued it before."""
-    sha256 = _sha256(request)
-    # First, as a download may take minutes in which a transaction would hold its locks.
-    parent = _read_parent(queue, request)
-    with queue.database.writing() as session:
-        queue.database.lock(session, f"jobs of {caller.key_id}")
-        if idempotency_key is not None:
-            earlier = _find(session, caller, idempotency_key)
-            if earlier is not None:
-                if earlier.request_sha256 == sha256:
+    document = request.model_dump(mode="json")
+    body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    sha256 = hashlib.sha256(body).hexdigest()
+    try:
+        # First, as a download may take minutes in which a transaction would hold its
+        # locks. A version never changes.
+        parent = _read_parent(queue, request)
+        with queue.database.writing() as session:
+            queue.database.lock(session, f"jobs of {caller.key_id}")
+            if idempotency_key is not None:
+                earlier = _find_earlier(session, caller, idempotency_key, sha256)
+                if earlier is not None:
                     return earlier, False
-                raise IdempotencyKeyReused(
-                    f"The Idempotency-Key {idempotency_key!r:.100} was sent with "
-                    f"another body, which created job {earlier.id}; use a new key for "
-                    "each job."
-                )
-        check_quota(queue, session, caller)
-        dataset = _validate_dataset(session, request, parent)
-        job = Job(
-            key_id=caller.key_id,
-            idempotency_key=idempotency_key,
-            request_sha256=sha256,
-            name=request.name,
-            dataset_id=dataset.id,
-            dataset_sha256=dataset.sha256,
-            dataset_format=dataset.format,
-            spec=request.spec(),
-            priority=request.priority,
-            progress={},
-            created_at=queue.database.now(session),
-        )
-        queue.submit(session, job)
-        return job, True
+            check_quota(queue, session, caller)
+            dataset = _validate_dataset(session, request, parent)
+            job = Job(
+                key_id=caller.key_id,
+                idempotency_key=idempotency_key,
+                request_sha256=sha256,
+                name=request.name,
+                dataset_id=dataset.id,
+                dataset_sha256=dataset.sha256,
+                dataset_format=dataset.format,
+                spec=request.spec(),
+                priority=request.priority,
+                progress={},
+                created_at=queue.database.now(session),
+            )
+            queue.submit(session, job)
+            return job, True
+    except SpecError as error:
+        raise InvalidRequest(str(error), error.field) from None
 
 
 def lock_inputs(session: Session, job: Job) -> None:
@@ -149,19 +147,22 @@ def _lock_version(session: Session, name: str, number: int) -> ModelVersion | No
     return None if version is None or version.deleted_at is not None else version
 
 
-def _sha256(request: JobRequest) -> str:
-    document = request.model_dump(mode="json")
-    body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(body).hexdigest()
-
-
-def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:
-    return session.scalar(
+def _find_earlier(
+    session: Session, caller: Caller, idempotency_key: str, sha256: str
+) -> Job | None:
+    """Returns the job of an earlier request; raises if its body was another."""
+    earlier = session.scalar(
         select(Job).where(
             Job.key_id.is_not_distinct_from(caller.key_id),
             Job.idempotency_key == idempotency_key,
         )
     )
+    if earlier is not None and earlier.request_sha256 != sha256:
+        raise IdempotencyKeyReused(
+            f"The Idempotency-Key {idempotency_key!r:.100} was sent with another body, "
+            f"which created job {earlier.id}; use a new key for each job."
+        )
+    return earlier
 
 
 def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
@@ -178,30 +179,22 @@ def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
         )
 
 
-def _read_parent(queue: Queue, request: JobRequest) -> _Parent:
-    """Reads the training record of the parent version; may have to download it.
-
-    A version never changes, so the record is valid as long as the version exists, which
-    the transaction that queues the job checks. It also raises a returned error: a
-    version that is being deleted cannot be read either.
-    """
+def _read_parent(queue: Queue, request: JobRequest) -> TrainingRecord | None:
+    """Returns the training record of the parent version; may have to download it."""
     start = request.start_from
     if start is None:
         return None
     with queue.database.reading() as session:
         version = session.get(ModelVersion, (start.model, start.version))
-        if version is None or version.deleted_at is not None:
-            return None
-    try:
-        return TrainingRecord.read(queue.store.version(start.model, start.version))
-    except (SpecError, OSError) as error:
-        return error
+    if version is None or version.deleted_at is not None:
+        return None
+    return TrainingRecord.read(queue.store.version(start.model, start.version))
 
 
 def _validate_dataset(
-    session: Session, request: JobRequest, parent: _Parent
+    session: Session, request: JobRequest, parent: TrainingRecord | None
 ) -> Dataset:
-    """Validates a request against its dataset, and locks the dataset."""
+    """Validates a request against its inputs; locks them until the commit."""
     dataset = _lock_dataset(session, request.dataset_id)
     if dataset is None:
         raise UnknownDataset(
@@ -209,32 +202,16 @@ def _validate_dataset(
             "the datasets.",
             "dataset_id",
         )
-    try:
-        request.check_columns(dataset.columns)
-        if request.start_from is not None:
-            _check_start(session, request, parent, dataset)
-    except SpecError as error:
-        raise InvalidRequest(str(error), error.field) from None
-    return dataset
-
-
-def _check_start(
-    session: Session, request: JobRequest, parent: _Parent, dataset: Dataset
-) -> None:
-    """Raises unless the parent version exists and the request is compatible with it.
-
-    Locks the version until the commit against deletion.
-    """
+    request.check_columns(dataset.columns)
     start = request.start_from
-    assert start is not None
-    version = _lock_version(session, start.model, start.version)
-    if version is None or parent is None:
-        raise UnknownModel(
-            f"start_from: there is no version {start.version} of the model "
-            f"{start.model!r}; `GET /v1/models` lists the versions.",
-            "start_from",
-        )
-    if isinstance(parent, SpecError | OSError):
-        raise parent
-    names = [column["name"] for column in dataset.columns]
-    parent.check_continuation(request, names)
+    if start is not None:
+        version = _lock_version(session, start.model, start.version)
+        if version is None or parent is None:
+            raise UnknownModel(
+                f"start_from: there is no version {start.version} of the model "
+                f"{start.model!r}; `GET /v1/models` lists the versions.",
+                "start_from",
+            )
+        names = [column["name"] for column in dataset.columns]
+        parent.check_continuation(request, names)
+    return dataset

@@ -71,9 +71,9 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     made = await asyncio.to_thread(repository.made_latest, state.database, name)
     labels = list(map(_describe, rows))
     for number in map(int, status.labels.values()):
-        is_made = made is not None and made.number == number
-        label = made if is_made else Label(name=name, label=LATEST, number=number)
-        labels.insert(0, _describe(label))
+        if made is None or made.number != number:
+            made = Label(name=name, label=LATEST, number=number)
+        labels.insert(0, _describe(made))
     return LabelList(labels=labels)
 
 

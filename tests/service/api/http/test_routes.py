@@ -67,7 +67,7 @@ def ask(
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
     caller = Caller("1", "a test", implied)
 
-    async def find(credential: object, of_session: bool) -> Caller:
+    async def find(credential: object, of_session: bool = False) -> Caller:
         return caller
 
     keyring = SimpleNamespace(find=find)

@@ -36,11 +36,11 @@ def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> Non
     response = browser.post(URL, json={"key": f" {text(key_with(Scope.TRAIN))} "})
     assert response.status_code == 200
     assert response.headers["cache-control"] == "no-store"
-    cookie = response.headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
+    sent = response.headers["set-cookie"].lower()
+    assert "httponly" in sent
+    assert "samesite=strict" in sent
     # The test speaks HTTP, over which a secure cookie would never be sent.
-    assert "secure" not in cookie
+    assert "secure" not in sent
     made = response.json()
     assert (made["name"], made["scopes"]) == ("a test", ["metrics", "predict", "train"])
     week = datetime.now(UTC) + timedelta(days=7)

@@ -31,27 +31,21 @@ TABLE = "x,y\n" + "".join(f"{0.1 * i:.1f},{i % 7}\n" for i in range(60))
 _TOLERANCE = 1e-2
 # For jobs whose workers may have to start anew, on a loaded machine.
 _SECONDS_TO_END = 600.0
-SERVICE = ("tfbbb", "serve")
-STAND_IN = ("tests.service.job_process.stand_in_service", "serve")
 _KINDS = {
-    "api": {"service.api.worker"},
-    # The word in `-m tfbbb worker`.
-    "worker": {"worker", "tests.service.job_process.stand_in_worker"},
+    "api": "tests.service.stand_in_api",
+    "worker": "tests.service.job_process.stand_in_worker",
 }
 
 
 class Replica:
-    """A service with a log and a port of its own.
+    """A service with stand-in models and workers, a log and a port of its own.
 
     Args:
         directory: Where its log is, and its data unless the environment says otherwise.
-        module: What to run: the service, or the one whose workers only count.
         **variables: Its environment, beside that of this process.
     """
 
-    def __init__(
-        self, directory: Path, *, module: Sequence[str] = SERVICE, **variables: str
-    ) -> None:
+    def __init__(self, directory: Path, **variables: str) -> None:
         port = free_port()
         self._environment: Mapping[str, str] = {
             **os.environ,
@@ -62,7 +56,8 @@ class Replica:
             "TFBBB_JOB_SLOTS": "1",
             **variables,
         }
-        self._command = [sys.executable, "-m", *module, "--port", str(port)]
+        program = ["tests.service.stand_in_service", "serve"]
+        self._command = [sys.executable, "-m", *program, "--port", str(port)]
         directory.mkdir(parents=True)
         self.log = directory / "log"
         self.url = f"http://127.0.0.1:{port}"
@@ -97,7 +92,7 @@ class Replica:
         with suppress(psutil.NoSuchProcess):
             for child in self.process.children(recursive=True):
                 with suppress(psutil.Error):
-                    if kind is None or _KINDS[kind] & set(child.cmdline()):
+                    if kind is None or _KINDS[kind] in child.cmdline():
                         found.append(child)
         return found
 
@@ -172,7 +167,7 @@ def publish_copy(queue: Queue, model: Path, name: str) -> int:
 
 
 def means_of_two_versions(
-    replicas: Sequence[Replica], queue: Queue, real_models: Path
+    replicas: Sequence[Replica], queue: Queue, saved_models: Path
 ) -> dict[int, float]:
     """Publishes two versions of `diabetes`; returns their means of `ROW`.
 
@@ -180,7 +175,7 @@ def means_of_two_versions(
     """
     found: dict[int, float] = {}
     for number in 1, 2:
-        model = real_models / "diabetes" / str(number)
+        model = saved_models / "diabetes" / str(number)
         assert publish_copy(queue, model, "diabetes") == number
         for replica in replicas:
             path = f"diabetes/versions/{number}"

@@ -15,7 +15,6 @@ from service.shared.store import STAGING
 from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import job, submitted
 from tests.service.running import (
-    STAND_IN,
     Replica,
     check_jobs,
     stopped_at_the_end,
@@ -34,7 +33,6 @@ def services(queue: Queue, tmp_path: Path) -> Iterator[list[Replica]]:
     found = [
         Replica(
             tmp_path / f"service-{number}",
-            module=STAND_IN,
             **environment.environment(),
         )
         for number in range(1 if queue.database.is_sqlite else 2)

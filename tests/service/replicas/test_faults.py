@@ -1,34 +1,28 @@
-"""Two services with trainings through a partition."""
+"""Two services that train through a partition."""
 
 import itertools
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from sqlalchemy import make_url
 
-from service.shared.database.tables import Job
 from service.shared.queue import Queue
 from tests.service.queued import job
 from tests.service.replicas.relay import Relay
 from tests.service.running import (
     ROW,
-    STAND_IN,
     Replica,
     check_jobs,
-    means_of_two_versions,
     point,
     stopped_at_the_end,
     submit,
     version_of,
 )
-from tests.service.serving import AS_ADMIN
 from tests.waiting import wait_until
 
 _LEASE_SECONDS = 20
@@ -37,94 +31,47 @@ _SETTINGS = {
     "TFBBB_CHECKPOINT_SECONDS": "0.5",
     "STAND_IN_SECONDS_PER_STEP": "0.2",
 }
+_PATHS = ("diabetes", "diabetes/labels/live", "diabetes/versions/1")
 
 
-class Load:
-    """Asks replicas all the time, and checks every answer.
+@contextmanager
+def answering(replica: Replica, means: Mapping[int, float]) -> Iterator[list[int]]:
+    """Asks a replica until the block ends, and checks every answer.
 
-    Attributes:
-        answers: How often each replica gave each status; 0 stands for no answer.
+    Yields the versions that have answered so far.
     """
+    over, versions = threading.Event(), list[int]()
 
-    def __init__(self, means: Mapping[int, float]) -> None:
-        self.answers: Counter[tuple[Replica, int]] = Counter()
-        self._means = means
+    def ask() -> None:
+        for path in itertools.cycle(_PATHS):
+            if over.wait(0.05):
+                return
+            number = version_of(means, replica.predict(path, ROW))
+            assert number == 1 or not path.endswith("1")
+            versions.append(number)
 
-    @contextmanager
-    def on(self, replicas: Sequence[Replica], per_second: float) -> Iterator[None]:
-        """Asks each replica until the block ends."""
-        over = threading.Event()
-        with ThreadPoolExecutor(len(replicas)) as executor:
-            asking = [
-                executor.submit(self._ask, replica, 1 / per_second, over)
-                for replica in replicas
-            ]
-            try:
-                yield
-            finally:
-                over.set()
-            for each in asking:
-                each.result()
-
-    def statuses(self, replica: Replica) -> set[int]:
-        return {status for other, status in self.answers if other is replica}
-
-    def _ask(self, replica: Replica, pause: float, over: threading.Event) -> None:
-        paths = ("diabetes", "diabetes/labels/live", "diabetes/versions/1")
-        with httpx.Client(base_url=replica.url, headers=AS_ADMIN, timeout=60) as client:
-            for path in itertools.cycle(paths):
-                if over.wait(pause):
-                    return
-                status = 0
-                try:
-                    answer = client.post(
-                        f"/v1/models/{path}:predict", json={"instances": [ROW]}
-                    )
-                    status = answer.status_code
-                except httpx.TransportError:
-                    pass
-                if status == 200:
-                    number = version_of(self._means, answer)
-                    assert number == 1 or not path.endswith("1")
-                self.answers[replica, status] += 1
-
-
-@pytest.fixture(scope="module")
-def database_relay(shared_url: str) -> Iterator[Relay]:
-    """The way of the far replica to the database, which may fall silent."""
-    port = make_url(shared_url).port
-    assert port is not None
-    with Relay(port) as relay:
-        yield relay
+    with ThreadPoolExecutor(1) as executor:
+        asking = executor.submit(ask)
+        try:
+            yield versions
+        finally:
+            over.set()
+        asking.result()
 
 
 @pytest.fixture(scope="module")
 def replicas(
-    shared_url: str, store: str, root: Path, database_relay: Relay
+    shared_url: str, store: str, root: Path, relay: Relay
 ) -> Iterator[list[Replica]]:
     """Two that train; the far one has a relay to the database."""
-    url = make_url(shared_url).set(port=database_relay.port).render_as_string()
+    url = make_url(shared_url).set(port=relay.port).render_as_string()
     shared = _SETTINGS | {"TFBBB_DATABASE_URL": shared_url, "TFBBB_STORE": store}
-    near = Replica(root / "near", module=STAND_IN, **shared)
-    far = Replica(root / "far", module=STAND_IN, **shared | {"TFBBB_DATABASE_URL": url})
+    near = Replica(root / "near", **shared)
+    far = Replica(root / "far", **shared | {"TFBBB_DATABASE_URL": url})
     with stopped_at_the_end(near, far):
         for replica in near, far:
             replica.wait_until_ready()
         yield [near, far]
-
-
-@pytest.fixture(scope="module")
-def means(
-    replicas: list[Replica], elsewhere: Queue, real_models: Path
-) -> dict[int, float]:
-    return means_of_two_versions(replicas, elsewhere, real_models)
-
-
-def check_served(replicas: Sequence[Replica], jobs: Sequence[Job]) -> None:
-    """Waits until all replicas know the versions of jobs."""
-    for row, replica in itertools.product(jobs, replicas):
-        path = f"/v1/models/{row.name}/versions/{row.version}"
-        wait_until(lambda r=replica, p=path: r.client.get(p).status_code == 200)
 
 
 def are_training(queue: Queue, jobs: Sequence[str]) -> bool:
@@ -137,17 +84,17 @@ def test_partition_loses_no_job_and_no_prediction(
     replicas: list[Replica],
     means: dict[int, float],
     elsewhere: Queue,
-    database_relay: Relay,
+    relay: Relay,
 ) -> None:
     near, far = replicas
     point(near, 1)
     jobs = [submit(replicas, f"partition-{number}") for number in range(2)]
     wait_until(lambda: are_training(elsewhere, jobs), 120)
-    load = Load(means)
-    with load.on(replicas, per_second=20):
+    # Both answer all the time, each request by one version.
+    with answering(near, means), answering(far, means) as versions:
         # The far replica learns where the label points.
-        wait_until(lambda: load.answers[far, 200] > 5)
-        database_relay.silent = True
+        wait_until(lambda: len(versions) > 5)
+        relay.silent = True
         try:
             wait_until(lambda: not far.is_ready())
             assert far.is_ready("/health/predicting")
@@ -158,9 +105,9 @@ def test_partition_loses_no_job_and_no_prediction(
             time.sleep(_LEASE_SECONDS)
             assert not far.is_ready()
         finally:
-            database_relay.silent = False
+            relay.silent = False
         wait_until(far.is_ready)
-    # Both have answered all the time, each request by one version.
-    assert [load.statuses(replica) for replica in replicas] == [{200}, {200}]
     wait_until(lambda: version_of(means, far.predict("diabetes/labels/live", ROW)) == 2)
-    check_served(replicas, check_jobs(elsewhere, jobs))
+    for row, replica in itertools.product(check_jobs(elsewhere, jobs), replicas):
+        path = f"/v1/models/{row.name}/versions/{row.version}"
+        wait_until(lambda r=replica, p=path: r.client.get(p).status_code == 200)

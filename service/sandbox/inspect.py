@@ -7,16 +7,20 @@ from typing import Any
 import pyarrow as pa
 
 from service.sandbox.column_statistics import ColumnStatistics
-from service.sandbox.first_rows import FirstRows
 from service.sandbox.limits import apply_limits
+from service.shared.json_types import JsonObject
 from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
 from tfbbb.base.task import MIN_ROWS
 from tfbbb.tables import TableError
 from tfbbb.tables.plain_values import PlainTypes, typed_table
 from tfbbb.tables.scan import TableScan
+from tfbbb.tables.schema import infer_features
 
 _LONGEST_NAME = 256
 _LONGEST_CELL = 1000
+# The first rows, which show what a job takes each column for.
+_MOST_ROWS, _FEWEST_ROWS = 20_000, 500
+_MOST_CELLS = 1_000_000
 
 
 def inspect(task: Task) -> Inspection:
@@ -57,6 +61,44 @@ def format_cell(value: object) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return str(value)[:_LONGEST_CELL]
+
+
+class FirstRows:
+    """Keeps the first rows of a table, at most a million cells or 500 rows."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._num_rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keeps the rows of a batch that are still needed."""
+        most = _MOST_CELLS // max(batch.num_columns, 1)
+        left = min(max(most, _FEWEST_ROWS), _MOST_ROWS) - self._num_rows
+        if left <= 0:
+            return
+        if batch.num_rows > left:
+            # A copy: a slice would hold the memory of the whole batch.
+            batch = batch.take(pa.array(range(left)))
+        self._batches.append(batch)
+        self._num_rows += batch.num_rows
+
+    def infer_kinds(self) -> dict[str, JsonObject]:
+        """Returns what a job takes each column for, as `tfbbb inspect` does."""
+        table = pa.Table.from_batches(self._batches)
+        features, left_out = infer_features(
+            table, table.column_names, {}, refuses=False
+        )
+        found: dict[str, JsonObject] = {
+            column.name: {
+                "role": "feature",
+                "kind": column.meaning,
+                "remarks": list(column.remarks),
+            }
+            for column in features
+        }
+        for name, reason in left_out:
+            found[name] = {"role": "left out", "kind": None, "remarks": [reason]}
+        return found
 
 
 class _LimitedTypes(PlainTypes):

@@ -1,12 +1,15 @@
 """Jobs for tests of the queue."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 
+from service.job_process.publish import staging_directory
 from service.shared.database.tables import Dataset, Event, Job
 from service.shared.queue import Lease, Queue
+from tests.service.job_process.stand_in_worker import export
 
 
 def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
@@ -40,6 +43,29 @@ def leased(queue: Queue) -> Lease:
     lease = queue.lease()
     assert lease is not None
     return lease
+
+
+def exporting(queue: Queue) -> Lease:
+    """Queues a job, and leases it until its training is done."""
+    submitted(queue)
+    lease = leased(queue)
+    queue.begin_export(lease)
+    return lease
+
+
+def staged(queue: Queue, lease: Lease) -> Path:
+    """Exports the model of an attempt, and returns where it waits."""
+    directory = staging_directory(queue.store.models, lease)
+    export(lease.job_id, "result", directory)
+    return directory
+
+
+class PowerCutError(BaseException):
+    """The process stops where it is."""
+
+
+def stop(*arguments: object, **options: object) -> None:
+    raise PowerCutError
 
 
 def job(queue: Queue, job_id: str) -> Job:

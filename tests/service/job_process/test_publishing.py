@@ -4,27 +4,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from service.job_process.publish import CancelledError, publish, staging_directory
+from service.job_process.publish import CancelledError, publish
 from service.shared import queue as queue_module
 from service.shared.database.tables import Job, ModelVersion
-from service.shared.queue import Lease, Queue, StaleAttemptError
+from service.shared.queue import Queue, StaleAttemptError
 from service.shared.store import store
 from service.shared.versions import manifest_digest
 from tests.service.job_process.stand_in_worker import export
-from tests.service.queued import job, leased, let_expire, submitted
-
-
-def staged(queue: Queue, lease: Lease) -> Path:
-    directory = staging_directory(queue.settings.models, lease)
-    export(lease.job_id, "result", directory)
-    return directory
-
-
-def exporting(queue: Queue) -> Lease:
-    submitted(queue)
-    lease = leased(queue)
-    queue.begin_export(lease)
-    return lease
+from tests.service.queued import (
+    PowerCutError,
+    exporting,
+    job,
+    leased,
+    let_expire,
+    staged,
+    stop,
+)
 
 
 def versions(queue: Queue) -> list[ModelVersion]:
@@ -91,20 +86,12 @@ def test_a_job_that_is_to_be_cancelled_publishes_nothing(queue: Queue) -> None:
     assert job(queue, lease.job_id).state == "cancelled"
 
 
-class PowerCutError(BaseException):
-    """The process stops where it is."""
-
-
 @pytest.mark.parametrize("end", ["expire", "died", "release", "fail", "cancel"])
 def test_version_renamed_before_an_interruption_belongs_to_its_job(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     lease = exporting(queue)
     directory = staged(queue, lease)
-
-    def stop(*arguments: object) -> None:
-        raise PowerCutError
-
     with monkeypatch.context() as patch:
         # After the rename, before the commit.
         patch.setattr(queue_module.Queue, "succeed", stop)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import psutil
-import pyarrow as pa
 import pytest
 
 from service.shared.files import JobFiles
@@ -84,6 +83,9 @@ def test_a_job_becomes_a_model_that_answers(
     prediction = client.model("first").predict(_ROW, quantiles=[0.05, 0.95])
     lower, upper = prediction.interval(0.9)
     assert lower < prediction.mean < upper
+    assert client._connection.request("GET", "/health/training") == {
+        "status": "training"
+    }
     files = JobFiles(settings, trained.id)
     assert "published first, version 1" in files.log.read_text()
     assert not files.scratch.exists()
@@ -149,27 +151,6 @@ def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
     with pytest.raises(JobFailedError, match="cancelled"):
         job.wait()
     assert "never" not in [model["name"] for model in client.models()]
-
-
-def test_classes_and_missing_values_are_trained_and_served(client: Client) -> None:
-    kinds = ["small", "large", None] * 20
-    table = pa.table(
-        {
-            "kind": kinds,
-            "size": [float(i % 9) if i % 10 else None for i in range(60)],
-            "sold": [str(kind == "small").lower() for kind in kinds],
-        }
-    )
-    job = client.train(
-        client.upload(table, name="sales"),
-        "sold",
-        name="sales",
-        model={"members": 2, "hidden_units": [8]},
-        training={"epochs": 3, "kl_schedule": "constant"},
-    )
-    job.wait()
-    prediction = job.model.predict([{"kind": "small", "size": None}])
-    assert prediction.classes == ("false", "true")
 
 
 @pytest.mark.slow

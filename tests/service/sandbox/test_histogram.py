@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from service.sandbox.column_statistics import ColumnStatistics
-from service.sandbox.first_rows import FirstRows
+from service.sandbox.inspect import FirstRows
 
 
 def statistics(*batches: pa.Array) -> ColumnStatistics:

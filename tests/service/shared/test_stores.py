@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.job_process.publish import publish, staging_directory
+from service.job_process.publish import publish
 from service.job_process.upkeep import remove_leftovers
 from service.predicting.adoption import Ledger
 from service.predicting.copies import VersionCopies
@@ -19,9 +19,17 @@ from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.s3_store import S3Store
 from service.shared.versions import delete_version, finish_deletions
-from tests.service.job_process.stand_in_worker import export
 from tests.service.postgresql import new_database
-from tests.service.queued import job, leased, let_expire, submitted
+from tests.service.queued import (
+    PowerCutError,
+    exporting,
+    job,
+    leased,
+    let_expire,
+    staged,
+    stop,
+    submitted,
+)
 from tests.service.stores import S3
 from tfbbb.export.manifest import Manifest
 
@@ -71,19 +79,6 @@ def elsewhere(tmp_path: Path, s3_url: str) -> Store:
     return open_store(settings_of(tmp_path / "elsewhere", s3_url))
 
 
-def exporting(queue: Queue) -> Lease:
-    submitted(queue)
-    lease = leased(queue)
-    queue.begin_export(lease)
-    return lease
-
-
-def staged(queue: Queue, lease: Lease, result: str = "result") -> Path:
-    directory = staging_directory(queue.store.models, lease)
-    export(lease.job_id, result, directory)
-    return directory
-
-
 def published(queue: Queue) -> Lease:
     lease = exporting(queue)
     publish(queue, lease, staged(queue, lease))
@@ -106,14 +101,6 @@ def test_stored_dataset_is_read_back_and_removed(tmp_path: Path, queue: Queue) -
     store.remove_dataset(NAME)
     store.remove_dataset(NAME)
     assert store.dataset_names() == []
-
-
-class PowerCutError(BaseException):
-    """The process stops where it is."""
-
-
-def stop(*arguments: object, **options: object) -> None:
-    raise PowerCutError
 
 
 def test_attempt_killed_before_the_commit_has_no_version(

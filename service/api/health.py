@@ -38,18 +38,6 @@ class Health(BaseModel):
     status: str
 
 
-class Live(BaseModel):
-    """The response of a process that runs, by the Open Inference Protocol."""
-
-    live: bool
-
-
-class Ready(BaseModel):
-    """The response of a service whose parts all work, by the same protocol."""
-
-    ready: bool
-
-
 @router.get("/health/live", summary="Whether the process runs")
 async def live() -> Health:
     """Answers as soon as the process runs."""
@@ -59,7 +47,7 @@ async def live() -> Health:
 @router.get("/health/ready", summary="Whether all parts work")
 async def ready(state: State) -> Health:
     """Answers 503 with each part that fails: database, disk, store, models."""
-    await check_ready(state)
+    await _check_ready(state)
     return Health(status="ready")
 
 
@@ -88,20 +76,19 @@ async def training(state: State) -> Health:
 
 
 @router.get("/v2/health/live", name="v2_live", summary="Whether the process runs")
-async def v2_live() -> Live:
+async def v2_live() -> dict[str, bool]:
     """Answers as soon as the process runs."""
-    return Live(live=True)
+    return {"live": True}
 
 
 @router.get("/v2/health/ready", name="v2_ready", summary="Whether all parts work")
-async def v2_ready(state: State) -> Ready:
+async def v2_ready(state: State) -> dict[str, bool]:
     """Answers 503 with each part that fails: database, disk, store, models."""
-    await check_ready(state)
-    return Ready(ready=True)
+    await _check_ready(state)
+    return {"ready": True}
 
 
-async def check_ready(state: ServiceState) -> None:
-    """Raises `Unavailable` that names every part that is not ready, and why."""
+async def _check_ready(state: ServiceState) -> None:
     # A network disk may not answer; other requests must not wait for it.
     await _check(
         database=asyncio.to_thread(_check_database, state),
@@ -112,6 +99,7 @@ async def check_ready(state: ServiceState) -> None:
 
 
 async def _check(**parts: Awaitable[None]) -> None:
+    """Raises `Unavailable` that names every part that fails, and why."""
     problems = await asyncio.gather(*map(_problem, parts, parts.values()))
     if any(problems):
         raise Unavailable(" ".join(filter(None, problems)))

@@ -86,12 +86,16 @@ def _body_fields(request: Request) -> Iterator[str]:
 
 
 def error_response(
-    status: int, message: str, headers: dict[str, str] | None = None
+    status: int,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    code: str | None = None,
+    field: str | None = None,
 ) -> Response:
-    """Returns the response of an error that has no class, in the shape of every one."""
-    return _response(
-        status, message, http.HTTPStatus(status).name.lower(), None, headers
-    )
+    """Returns a response as `ErrorBody` describes it; the status gives the code."""
+    code = code or http.HTTPStatus(status).name.lower()
+    body = orjson.dumps({"error": message, "code": code, "field": field})
+    return Response(body, status, headers, "application/json")
 
 
 def service_error_response(
@@ -99,23 +103,7 @@ def service_error_response(
 ) -> Response:
     """Returns the response of an error, with further headers."""
     both = {**error.headers, **(headers or {})}
-    return _response(error.status, str(error), error.code, error.field, both)
-
-
-def _response(
-    status: int,
-    message: str,
-    code: str,
-    field: str | None,
-    headers: dict[str, str] | None,
-) -> Response:
-    body = error_body(message, code, field)
-    return Response(body, status, headers, "application/json")
-
-
-def error_body(message: str, code: str, field: str | None = None) -> bytes:
-    """Returns the body of an error, as `ErrorBody` describes it."""
-    return orjson.dumps({"error": message, "code": code, "field": field})
+    return error_response(error.status, str(error), both, error.code, error.field)
 
 
 def answer_errors_in_one_shape(app: FastAPI) -> None:

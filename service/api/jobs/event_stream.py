@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from fastapi import Request, Response
 from fastapi.sse import ServerSentEvent
@@ -15,7 +16,7 @@ from service.api.keys.caller import Caller
 from service.api.keys.repository import is_key_usable
 from service.shared import job_events as events
 from service.shared.database import Database, timestamp
-from service.shared.database.tables import Event, Job
+from service.shared.database.tables import Job
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
 from service.shared.json_types import JsonObject
@@ -23,11 +24,14 @@ from service.shared.json_types import JsonObject
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 200
-# A new client wants to see the job start; later one query per second is enough.
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 1.0
+_PAUSE = 0.5
 # Without an event, the client gets the stage again.
 _LONGEST_SILENCE = 1.0
+
+
+# The next events, whether the stream ends after them, and the stage.
+_Next = tuple[list[ServerSentEvent], bool, JsonObject | None]
+_NOTHING: _Next = ([], False, None)
 
 
 class NoMoreEvents(Exception):
@@ -66,62 +70,49 @@ async def follow(
     Each stream queries the database, so it gets the events of all processes. While the
     database does not answer, the stream waits: its status has already been sent.
     """
-    pause, lost = _FIRST_PAUSE, False
-    sent_at = time.monotonic()
+    sent_at, is_lost = time.monotonic(), False
     while not stopping.is_set():
-        at = None
+        found, ended, stage = _NOTHING
         try:
-            found, ended, at = await asyncio.to_thread(
+            found, ended, stage = await asyncio.to_thread(
                 _next_events, database, caller, job_id, sequence
             )
+            is_lost = False
         except DATABASE_OUTAGES as error:
-            if not lost:
+            if not is_lost:
                 why = without_statement(error)
                 logger.warning("could not read the events of job %s: %s", job_id, why)
-            found, ended = [], False
-            lost = True
-        else:
-            lost = False
+            is_lost = True
         for event in found:
-            sequence = event.sequence
-            yield _sse_event(event)
+            yield event
+            sequence, sent_at = int(event.id or 0), time.monotonic()
+        if found:
+            continue
+        if ended:
+            return
+        if stage is not None and time.monotonic() > sent_at + _LONGEST_SILENCE:
+            yield ServerSentEvent(id=str(sequence), event="stage", data=stage)
             sent_at = time.monotonic()
-        if not found:
-            if ended:
-                return
-            if at is not None and time.monotonic() > sent_at + _LONGEST_SILENCE:
-                yield ServerSentEvent(id=str(sequence), event="stage", data=at)
-                sent_at = time.monotonic()
-            await _wait(stopping, pause)
-            pause = min(1.5 * pause, _LONGEST_PAUSE)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), _PAUSE)
 
 
 def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
-) -> tuple[Sequence[Event], bool, JsonObject | None]:
-    """Returns the next events, whether the stream ends after them, and the stage."""
+) -> _Next:
     with database.reading() as session:
         if not is_key_usable(database, session, caller.key_id):
-            return (), True, None
+            return [], True, None
         job = session.get(Job, job_id)
         ended = job is None or job.state in ENDED
         now = database.now(session)
-        at = None if job is None else timing(job, now)
-        if at is not None:
-            at["at"] = timestamp(now)
-        return events.after(session, job_id, sequence, _AT_ONCE), ended, at
-
-
-def _sse_event(event: Event) -> ServerSentEvent:
-    return ServerSentEvent(
-        id=str(event.sequence),
-        event=event.type,
-        data={**event.data, "at": timestamp(event.created_at)},
-    )
-
-
-async def _wait(stopping: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return
+        stage = None if job is None else timing(job, now)
+        found = [
+            ServerSentEvent(
+                id=str(event.sequence),
+                event=event.type,
+                data={**event.data, "at": timestamp(event.created_at)},
+            )
+            for event in events.after(session, job_id, sequence, _AT_ONCE)
+        ]
+    return found, ended, stage and {**stage, "at": timestamp(now)}

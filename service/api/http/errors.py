@@ -93,9 +93,13 @@ def error_response(
     field: str | None = None,
 ) -> Response:
     """Returns a response as `ErrorBody` describes it; the status gives the code."""
-    code = code or http.HTTPStatus(status).name.lower()
-    body = orjson.dumps({"error": message, "code": code, "field": field})
+    body = error_body(message, code or http.HTTPStatus(status).name.lower(), field)
     return Response(body, status, headers, "application/json")
+
+
+def error_body(message: str, code: str, field: str | None = None) -> bytes:
+    """Returns the body of an error, as `ErrorBody` describes it."""
+    return orjson.dumps({"error": message, "code": code, "field": field})
 
 
 def service_error_response(

@@ -1,7 +1,6 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -60,17 +59,6 @@ def test_every_operation_says_what_it_does_and_how_it_fails(
             assert error["schema"] == {"$ref": "#/components/schemas/ErrorBody"}, path
     # What FastAPI answers where nobody says otherwise.
     assert "HTTPValidationError" not in document["components"]["schemas"]
-
-
-def texts(part: Any) -> Iterator[str]:
-    """Every description of a document, which is Markdown."""
-    if isinstance(part, dict):
-        if isinstance(part.get("description"), str):
-            yield part["description"]
-        part = list(part.values())
-    if isinstance(part, list):
-        for inner in part:
-            yield from texts(inner)
 
 
 def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import numpy as np
-import pytest
 
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
@@ -56,16 +55,6 @@ def test_deadline_is_kept_whatever_is_being_computed(tmp_path: Path) -> None:
         time.sleep(0.2)
         assert seconds(client) < 0.6  # Others are before it.
         assert patient.result().status_code == 200
-
-
-@pytest.mark.parametrize("deadline", [0, 3.7e6])
-def test_deadline_that_is_no_time_is_refused(
-    client: httpx.Client, deadline: object
-) -> None:
-    body = {"instances": [[1, 2, 3]], "parameters": {"deadline_ms": deadline}}
-    response = ask(client, "diabetes", body)
-    assert response.status_code == 400
-    assert "deadline_ms" in response.json()["error"]
 
 
 def test_client_that_hangs_up_leaves_the_others_their_answers(

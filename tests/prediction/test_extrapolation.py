@@ -199,6 +199,11 @@ def test_one_draw_moves_all_rows_together():
     assert np.corrcoef(np.reshape(paths, (-1, 2)).T)[0, 1] > 0.99
 
 
+def test_a_seed_pairs_the_draws_of_the_network_with_the_same_deviations(model):
+    first, second = (model.predictive(BEYOND, 50, seed=3).variance for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
 def test_the_amplitude_has_the_greatest_likelihood():
     errors, scales = 3.0 * RNG.standard_t(6, size=200), np.full(200, 0.5)
     deviations = RNG.uniform(0.5, 2.0, 200)

@@ -152,6 +152,9 @@ def test_the_recipe_follows_from_the_rows_with_a_target(
     assert run.prepared.rows_without_target == without_target
     assert (len(run.prepared.held_out_rows) == 0) is (few and not validation)
     assert (plan.repeats > 0) is (few and not validation)
+    if not few or validation:
+        measured = make_plan(run).places
+        assert not set(measured) & set(run.prepared.training_rows)
     assert plan.group_size == (8 if few else 4)
     assert plan.learning_rate.initial == (0.02 if few else 0.01)
     units = (64, 64) if few else (128, 128)

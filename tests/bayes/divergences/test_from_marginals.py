@@ -105,6 +105,13 @@ def test_divergence_from_a_hierarchy_bounds_that_from_its_marginal(prior, spread
     assert 0 < of_draws - bound < gap
 
 
+def test_expectation_under_a_horseshoe_is_the_density_at_the_mean_square():
+    prior, mean, deviation = priors.Horseshoe(0.3), np.float32([[0.4]]), 0.3
+    expected = prior.log_prob({}, np.hypot(mean, deviation), (1, 1), 4)
+    found = prior.expected_log_prob({}, mean, np.full_like(mean, 0.09), (1, 1), 4)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 @pytest.mark.few(6)
 @families
 @each_prior

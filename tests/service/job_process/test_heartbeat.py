@@ -66,6 +66,7 @@ def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
     submitted(queue)
     lease = leased(queue)
     heartbeat = Heartbeat(Queue(queue.database, short), lease, threading.Event())
+    heartbeat.send()
     with queue.database.writing() as session:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
     time.sleep(0.02)

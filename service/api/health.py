@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
-from service.api.models.repository import version_times
 from service.api.state import ServiceState, State
+from service.shared.database.tables import ModelVersion
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.living_workers import any_worker_lives
 from service.shared.store import StoreError
@@ -157,7 +157,10 @@ def _check_models_directory(state: ServiceState) -> None:
                 "train."
             ) from None
     with contextlib.suppress(DBAPIError):  # The check of the database reports it.
-        recorded = sorted(version_times(state.database))
+        columns = select(ModelVersion.name, ModelVersion.number)
+        kept = columns.where(ModelVersion.deleted_at.is_(None))
+        with state.database.reading() as session:
+            recorded = sorted(map(tuple, session.execute(kept)))
         if recorded and not any(store.version(*one).is_dir() for one in recorded):
             name, number = recorded[-1]
             raise Unavailable(

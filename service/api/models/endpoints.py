@@ -8,15 +8,22 @@ from service.api.feedback import repository as feedback
 from service.api.http.routes import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
-from service.api.models import repository
-from service.api.models.schemas import ModelName, VersionDetails, VersionNumber
+from service.api.models.schemas import (
+    Lineage,
+    ModelName,
+    VersionDetails,
+    VersionNumber,
+)
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
-from service.shared.errors import VersionInUse
+from service.shared.database import Database
+from service.shared.database.tables import ModelVersion
+from service.shared.errors import UnknownReport, VersionInUse
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.prediction_formats import JSON
 from service.shared.versions import delete_version, finish_deletions
+from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
 router = APIRouter(
     prefix="/v1/models",
@@ -62,10 +69,15 @@ async def get_version(
     status = await state.models.version(name, version)
     rows = await asyncio.to_thread(labels.list_labels, state.database, name)
     status.labels |= {r.label: str(version) for r in rows if r.number == version}
-    lineage = await asyncio.to_thread(
-        repository.find_lineage, state.database, name, version
-    )
+    lineage = await asyncio.to_thread(_find_lineage, state.database, name, version)
     return VersionDetails(**status.model_dump(), lineage=lineage)
+
+
+def _find_lineage(database: Database, name: str, number: int) -> Lineage | None:
+    """Returns the lineage of a version, or None if it is not recorded yet."""
+    with database.reading() as session:
+        row = session.get(ModelVersion, (name, number))
+    return None if row is None else Lineage.from_row(row)
 
 
 @router.get(
@@ -79,8 +91,16 @@ async def get_report(state: State, name: ModelName, version: VersionNumber) -> R
     The section "The report of a version" of `docs/service.md` shows every field.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
-    models = state.queue.store.models
-    content = await asyncio.to_thread(repository.read_report, models, name, version)
+    directory = state.queue.store.models / name / str(version)
+    file = (directory / MANIFEST_PATH).with_name(REPORT_FILE)
+    try:
+        content = await asyncio.to_thread(file.read_bytes)
+    except FileNotFoundError:
+        raise UnknownReport(
+            "This version has no report: an earlier release trained it, or no table "
+            "did. Train the model again for one. "
+            f"Received: version {version} of the model {name!r}"
+        ) from None
     headers = {
         "Cache-Control": "private, max-age=31536000, immutable",
         # Another key, or none, must not get it from the cache of a browser.

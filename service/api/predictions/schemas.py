@@ -131,9 +131,18 @@ class PredictResponse(_NamedResponse):
 
 def table_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `:predict`."""
-    body = json_body(PredictRequest, _table_examples())
-    body["content"] |= dict.fromkeys((ARROW, CSV), _BINARY)
-    return body
+    schema = PredictRequest.model_json_schema()
+    # References into a body do not work in OpenAPI, so the definition is inlined.
+    schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
+    examples = {name: {"value": value} for name, value in _table_examples().items()}
+    return {
+        "required": True,
+        "content": {
+            JSON: {"schema": schema, "examples": examples},
+            ARROW: _BINARY,
+            CSV: _BINARY,
+        },
+    }
 
 
 def table_response() -> JsonObject:
@@ -168,11 +177,10 @@ def query_parameters(where: str, without: Collection[str] = ()) -> list[JsonObje
 
 def file_response() -> JsonObject:
     """Returns the OpenAPI description of a predicted file."""
-    binary: JsonObject = {"schema": {"type": "string", "format": "binary"}}
     return {
         "description": "The file: its columns, then those of the predictions.",
         "content": {
-            "application/octet-stream": binary,
+            "application/octet-stream": _BINARY,
             PROGRESS: {
                 "schema": {
                     "type": "string",
@@ -184,15 +192,6 @@ def file_response() -> JsonObject:
             },
         },
     }
-
-
-def json_body(model: type[BaseModel], examples: JsonObject) -> JsonObject:
-    """Returns the OpenAPI description of a body in JSON, with examples by name."""
-    schema = model.model_json_schema()
-    # References into a body do not work in OpenAPI, so the definition is inlined.
-    schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
-    named = {name: {"value": value} for name, value in examples.items()}
-    return {"required": True, "content": {JSON: {"schema": schema, "examples": named}}}
 
 
 def _table_examples() -> JsonObject:

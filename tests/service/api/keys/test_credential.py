@@ -18,10 +18,8 @@ def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
     assert not text or f"'{text}'" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "secret", ["0123456789abcdef" * 2, "Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx"]
-)
-def test_preset_secrets_of_32_characters_are_taken(secret: str) -> None:
+def test_preset_secrets_of_32_characters_are_taken() -> None:
+    secret = "0123456789abcdef" * 2
     assert Credential.preset(f"ci.{secret}").secret == secret
 
 

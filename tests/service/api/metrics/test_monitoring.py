@@ -81,11 +81,6 @@ def exported(client: httpx.Client) -> dict[str, Metric]:
     }
 
 
-def test_metrics_of_an_expression_are_found() -> None:
-    expression = 'sum by (a, le) (rate(x_total{b=~"c_d", e!=""}[5m])) / y > 2e9 or up'
-    assert metrics_of(expression) == {"x_total", "y", "up"}
-
-
 def test_expressions_ask_for_exported_metrics(exported: dict[str, Metric]) -> None:
     for name, expression in expressions().items():
         found = metrics_of(expression)

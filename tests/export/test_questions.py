@@ -54,7 +54,7 @@ def test_file_without_the_question_says_so() -> None:
     likelihood = tfbbb.likelihoods.Normal()
     likelihood.build((None, 1))
     answers = live_answers(likelihood, Recalibration())
-    with pytest.raises(ValueError, match=r"older tfbbb.*question='density'"):
+    with pytest.raises(ValueError, match=r"exported without.*question='density'"):
         answers.ask("density", None)
 
 

@@ -30,7 +30,6 @@ WRONG_OPTIONS = {
     "num_samples": ([2.5, 100.0, "many", None, True], "`num_samples` must be an int"),
     "seed": ([1.5, "one", None, [0, 1]], "`seed` must be an integer"),
     "max_memory_mb": ([*NOT_POSITIVE, None], "`max_memory_mb` must be "),
-    "max_standard_error": (NOT_POSITIVE, "`max_standard_error` must be "),
 }
 
 

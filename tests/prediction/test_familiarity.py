@@ -214,16 +214,16 @@ def test_familiarity_is_saved_and_exported_with_the_model(tmp_path):
     np.testing.assert_allclose(served["familiarity"], expected, atol=2.1 / 301)
 
 
-def test_taken_and_joined_rows_keep_their_familiarity():
+def test_taken_rows_keep_their_familiarity():
     x = RNG.normal(size=(200, 4)).astype(np.float32)
     model = small_model()
     model.familiarity = tfbbb.Familiarity.fit(x)
-    prediction = model.predictive(x[:50], max_standard_error=0.05)
+    prediction = model.predictive(x[:50])
     np.testing.assert_array_equal(
         prediction.familiarity, model.familiarity(x[:50]).numpy()
     )
     np.testing.assert_array_equal(
-        prediction.take(np.array([7, 3])).familiarity, prediction.familiarity[[7, 3]]
+        prediction.take(np.array([3, 7])).familiarity, prediction.familiarity[[3, 7]]
     )
     assert "familiarity" in prediction.to_numpy()
 

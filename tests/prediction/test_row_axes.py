@@ -219,8 +219,6 @@ def test_rows_that_mix_are_predicted_together():
         for size in (512, 0.02)
     )
     np.testing.assert_allclose(in_little_memory.mean, whole.mean, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="depends on the rows beside it"):
-        predictive(model, x, max_standard_error=0.1)
 
 
 def test_output_without_an_axis_of_rows_is_refused():

@@ -1,16 +1,12 @@
 """Summaries of draws against NumPy and SciPy."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from tfbbb.bayes.likelihoods import Categorical, Normal
-from tfbbb.prediction.summary import merged, summary, sums
+from tfbbb.prediction.summary import summary
 
 GENERATOR = np.random.default_rng(0)
 ROWS, ROUNDS = 5, 15
@@ -41,7 +37,7 @@ def flat(values):
 @pytest.mark.parametrize(("members", "num_targets"), [(1, 2), (3, 1)])
 def test_variance_is_that_of_the_mixture_and_comes_apart(num_targets, members):
     likelihood, values = normal(num_targets), outputs(2 * num_targets, members)
-    found = summary(sums(likelihood, flat(values), members))
+    found = summary(likelihood, flat(values), members)
     means = likelihood.mean(values).numpy()
     noise = likelihood.variance(values).numpy().mean(axis=(1, 2, 3))
     pairs = means.mean(axis=2)
@@ -62,7 +58,7 @@ def test_epistemic_variance_is_unbiased_in_draws_that_mirror_each_other():
     noise = GENERATOR.normal(size=(20_000, 3, 1, 1, 1))
     both = np.concatenate([noise, -noise], axis=2)
     values = (both + both**2 / 2).reshape(20_000, 6, 1)
-    found = summary(sums(likelihood, values, 1))
+    found = summary(likelihood, values)
     epistemic = found["epistemic"].numpy()
     assert abs(epistemic.mean() - 1.5) < 4.0 * stats.sem(epistemic)[0]
     squared_error = found["mean_standard_error"].numpy() ** 2
@@ -77,7 +73,7 @@ def test_variance_between_members_is_unbiased():
     rows = 20_000
     values = 2.0 * GENERATOR.normal(size=(rows, 20, 2, 3, 1))
     values += np.array([-1.0, 0.0, 1.0])[:, None]
-    found = summary(sums(likelihood, values.reshape(rows, -1, 1), 3))
+    found = summary(likelihood, values.reshape(rows, -1, 1), 3)
     between = found["between_members"].numpy()
     # What is cut off at zero in unlucky rows is less than a part in a thousand.
     assert abs(between.mean() - 2.0 / 3.0) < 4.0 * stats.sem(between)[0] + 1e-3
@@ -85,26 +81,12 @@ def test_variance_between_members_is_unbiased():
     assert abs(epistemic.mean() - (4.0 + 2.0 / 3.0)) < 4.0 * stats.sem(epistemic)[0]
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(cuts=st.sets(st.integers(1, ROUNDS - 1), max_size=4))
-def test_blocks_of_draws_are_summed_as_all_draws_are(cuts):
-    likelihood, values = normal(), outputs(2, members=2)
-    bounds = [0, *sorted(cuts), ROUNDS]
-    found = None
-    for first, last in itertools.pairwise(bounds):
-        part = sums(likelihood, flat(values[:, first:last]), 2)
-        found = part if found is None else merged(found, part)
-    whole = summary(sums(likelihood, flat(values), 2))
-    for name, expected in summary(found).items():
-        np.testing.assert_allclose(expected, whole[name], rtol=1e-10, err_msg=name)
-
-
 def test_large_single_precision_means_keep_a_small_variance():
     likelihood = Normal(scale=1.0)
     likelihood.build((None, 1))
     likelihood.adapt([[1e5 - 1.0], [1e5 + 1.0]])
     values = outputs(1, spread=1e-3).astype(np.float32)
-    found = summary(sums(likelihood, flat(values), 1))
+    found = summary(likelihood, flat(values))
     means = values.astype(np.float64)
     error = stats.sem(means.mean(axis=2), axis=1)[:, 0]
     expected = means.var(axis=(1, 2, 3)) + error**2
@@ -117,8 +99,8 @@ def test_variance_of_an_integrated_mean_is_epistemic():
     values = tf.constant(flat(outputs(1)))
     variance = tf.random.stateless_uniform(tf.shape(values), [0, 1], dtype=values.dtype)
     integrated = likelihood.with_location_variance(values, variance)
-    found = summary(sums(likelihood, integrated, 1))
-    without = summary(sums(likelihood, values, 1))
+    found = summary(likelihood, integrated)
+    without = summary(likelihood, values)
     more = found["epistemic"] - without["epistemic"]
     np.testing.assert_allclose(more, tf.reduce_mean(variance, axis=1))
     np.testing.assert_array_equal(found["aleatoric"], without["aleatoric"])
@@ -126,10 +108,10 @@ def test_variance_of_an_integrated_mean_is_epistemic():
 
 def test_information_is_finite_and_not_negative_where_classes_are_certain():
     certain = np.tile([[[1000.0, -1000.0]]], (1, 2 * ROUNDS, 1))
-    found = summary(sums(categorical(2), certain, 1))
+    found = summary(categorical(2), certain)
     assert found["entropy"].numpy().tolist() == [0.0]
     assert found["mutual_information"].numpy().tolist() == [0.0]
     # All disagreement and no noise: the information is that of a fair coin.
     certain[:, ::2] *= -1.0
-    found = summary(sums(categorical(2), certain, 1))
+    found = summary(categorical(2), certain)
     np.testing.assert_allclose(found["mutual_information"], [np.log(2.0)])

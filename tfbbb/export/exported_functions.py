@@ -1,7 +1,7 @@
 """All functions of a SavedModel."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -26,7 +26,6 @@ from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
-from tfbbb.prediction.summary import merged
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
 # Shape, data type and digest of a tensor.
@@ -52,25 +51,25 @@ def trace_functions(
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
     given = [*unnamed, *rows.specs]
-    methods = {
-        name: _trace_program(program, moments[name], given, rows.pack)
-        for name, program in programs.items()
-    }
-    answers = live_answers(likelihood, recalibration)
-    summary_specs = _summary_specs(methods[method])
-    targets = _describe_targets(likelihood, summary_specs["mean"].shape[1:])
+    answers = live_answers(likelihood, recalibration, programs[method].members)
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
-    by_spec = {
-        spec: _trace_answers(answers, spec, targets, summary_specs)
-        for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
-    }
+    by_spec = {x.outputs_spec: tf.Module() for x in programs.values()}
+    for spec, module in by_spec.items():
+        module.moments = traced(answers.moments, spec)
+        summary = module.moments.structured_outputs
+        targets = _describe_targets(likelihood, summary["mean"].shape[1:])
+        _trace_answers(module, answers, spec, targets)
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
+    methods = {
+        name: _trace_program(x, moments[name], functions[name], given, rows.pack)
+        for name, x in programs.items()
+    }
     signatures = trace_signatures(
         methods[method],
+        functions[method],
         programs[method].sizes,
         answers,
-        getattr(functions[method], "quantiles", None),
         specs,
         rows.comparing(unnamed),
         num_samples,
@@ -99,6 +98,7 @@ def trace_functions(
 def _trace_program(
     program: Program,
     moments: Tensors,
+    answers: tf.Module,
     features: Sequence[tf.TensorSpec],
     pack: Callable[[Sequence[Tensor]], Any],
 ) -> tf.Module:
@@ -106,11 +106,9 @@ def _trace_program(
 
     - `draw` takes seed [2], first and number of rounds, and returns noise and weights
       as a list.
-    - `add_up` takes feature tensors and what `draw` returned, and returns `sums`, in
-      parts that can be merged, and `outputs`, [rows, S, ..., P].
-    - `merge` takes `sums` of two blocks of draws and returns them as those of one.
-    - `summarize` takes `sums` and returns the summary.
-    - `answer` takes what `add_up` takes and returns the `summary` and the `outputs`.
+    - `outputs` takes feature tensors and what `draw` returned, and returns the outputs,
+      [rows, S, ..., P].
+    - `answer` takes the same, and returns the `summary` and the `outputs`.
     """
     module = tf.Module()
     form: Tensors = {}
@@ -120,35 +118,22 @@ def _trace_program(
         form = program.draws(seed, first, count)
         return tf.nest.map_structure(tf.identity, tf.nest.flatten(form))
 
-    def add_up(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
+    def outputs(features: list[Tensor], draws: list[Tensor]) -> tf.Tensor:
         drawn = tf.nest.pack_sequence_as(form, draws)
         weights = tf.nest.map_structure(tf.convert_to_tensor, moments)
-        (sums,), (outputs,) = program.sums(pack(features), weights, drawn)
-        return {"sums": sums, "outputs": outputs}
+        (found,) = program.outputs(pack(features), weights, drawn)
+        return found
 
     def answer(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
-        found = module.add_up(features, draws)
-        summary = module.summarize(found["sums"])
-        return {"summary": summary, "outputs": found["outputs"]}
+        found = module.outputs(features, draws)
+        return {"summary": answers.moments(found), "outputs": found}
 
     integer = tf.TensorSpec([], tf.int32)
     module.draw = traced(draw, tf.TensorSpec([2], tf.int32), integer, integer)
     drawn = to_specs(module.draw.structured_outputs)
-    module.add_up = traced(add_up, features, drawn)
-    sums = to_specs(module.add_up.structured_outputs["sums"])
-    module.merge = traced(merged, sums, sums)
-    module.summarize = traced(program.summary, sums)
+    module.outputs = traced(outputs, features, drawn)
     module.answer = traced(answer, features, drawn)
     return module
-
-
-def _summary_specs(functions: tf.Module) -> dict[str, tf.TensorSpec]:
-    """Returns the spec of every tensor of a summary."""
-    found = functions.summarize.structured_outputs
-    return {
-        name: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
-        for name, tensor in found.items()
-    }
 
 
 def _describe_targets(
@@ -174,17 +159,15 @@ def _describe_targets(
 
 
 def _trace_answers(
-    answers: Answers,
-    outputs: tf.TensorSpec,
-    targets: Targets,
-    summary: Mapping[str, tf.TensorSpec],
-) -> tf.Module:
-    """Returns a module with one traced function for each question that has an answer.
+    module: tf.Module, answers: Answers, outputs: tf.TensorSpec, targets: Targets
+) -> None:
+    """Adds one traced function for each question that has an answer to a module.
 
-    Each takes `outputs` [rows, S, ..., P] and the question's arguments. Where a
-    recalibration changes the summary, the module also has `summary`, which takes the
-    summary of the mixture and quantiles [rows, Q, ..., k] and returns the answered
-    summary, and `levels`, which returns the levels of these quantiles.
+    Each takes `outputs` [rows, S, ..., P] and the question's arguments; `moments` takes
+    the outputs and returns the summary of the mixture. Where a recalibration changes
+    the summary, the module gets `summary`, which takes the summary of the mixture and
+    quantiles [rows, Q, ..., k] and returns the answered summary, and `levels`, which
+    returns the levels of these quantiles.
     """
     places = list(outputs.shape[2:-1])
     is_classes = answers.task == "classification"
@@ -198,24 +181,25 @@ def _trace_answers(
         "draws": tf.TensorSpec([None, None], tf.int64),
         "noise": tf.TensorSpec([None, None, *places, answers.noise_size], tf.float32),
     }
-    module = tf.Module()
     for question in questions.QUESTIONS:
         if question.name in answers.functions:
             function = answers.functions[question.name]
             arguments = [specs[argument] for argument in question.arguments]
             setattr(module, question.name, traced(function, outputs, *arguments))
     if answers.summary is not None:
-        _trace_summary(module, answers.summary, dict(summary), [*places, *width])
-    return module
+        _trace_summary(module, answers.summary, [*places, *width])
 
 
 def _trace_summary(
     module: tf.Module,
     change: Callable[[Summary, Quantiles], Summary],
-    summary: dict[str, tf.TensorSpec],
     shape: list[int | None],
 ) -> None:
     asked = np.zeros(0)
+    summary = {
+        name: tf.TensorSpec([None, *x.shape[1:]], x.dtype)
+        for name, x in module.moments.structured_outputs.items()
+    }
 
     def change_summary(mixture: Summary, quantiles: Tensor) -> Summary:
         def at(levels: ArrayLike) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.numbers import int32
+from tfbbb.base.numbers import int32, positive_number
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import (
@@ -20,7 +20,6 @@ from tfbbb.export.inputs import (
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction import questions
-from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers, Quantiles, Summary, summary_outputs
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
@@ -30,8 +29,8 @@ from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
 
-# The summaries or sums of each output, and the outputs.
-Pair = tuple[list[dict[str, Tensor]], list[Tensor]]
+# The passes of a method, the number of draws, and their seed.
+Draws = tuple[Passes, int, int]
 
 
 class ExportedModel:
@@ -88,8 +87,6 @@ class ExportedModel:
         method: str | None = None,
         seed: int | None = None,
         *,
-        max_standard_error: float | None = None,
-        relative_error: bool = False,
         max_memory_mb: float = 512,
     ) -> Predictive:
         """Computes the posterior predictive distribution p(y | x, data).
@@ -105,10 +102,6 @@ class ExportedModel:
                 default, also `"auto"`), or `"weight"`. Signatures draw by the `method`
                 that the model was exported with, such as `"linearised"`.
             seed: Seed of the draws; the manifest's by default.
-            max_standard_error: The standard error that the mean may have, in the units
-                of the targets: see `tfbbb.predictive`.
-            relative_error: Whether that is a share of the predictive standard
-                deviation.
             max_memory_mb: Memory for what is drawn and for what flows through the
                 network at a time, in MB (2^20 bytes); NumPy takes it in each thread.
 
@@ -120,44 +113,43 @@ class ExportedModel:
             ValueError: For a method that the file does not have, or numbers that are
                 not as described.
         """
-        passes = self._choose_passes(method)
-        num_samples, seed = self._checked_draws(num_samples, seed)
-        check_bounds(max_standard_error, relative_error, max_memory_mb)
-        tensors = self._arrange(x)
-        inputs, compare = self._compared([tensors[name] for name in self._tensors])
+        draws = self._draws(num_samples, seed, method)
+        positive_number("max_memory_mb", max_memory_mb)
         max_floats = max(1, int(max_memory_mb * 2**18))
-        (prediction,) = predict_adaptively(
-            lambda rows, samples: passes,
-            inputs,
-            num_samples=num_samples,
-            seed=seed,
-            max_floats=max_floats,
-            max_standard_error=max_standard_error,
-            relative_error=relative_error,
+        return self._predictive(x, draws, max_floats, must_be_finite=True)
+
+    def _predictive(
+        self, x: Inputs, draws: Draws, max_floats: int, must_be_finite: bool
+    ) -> Predictive:
+        passes, num_samples, seed = draws
+        inputs, compare = self._compared(self._arrange(x))
+        (prediction,) = passes.predict(
+            inputs, num_samples, seed, max_floats, must_be_finite
         )
         if compare is not None:
             prediction.compare_rows(compare)
         return prediction
 
     def _compared(
-        self, tensors: Sequence[np.ndarray]
+        self, inputs: list[Tensor]
     ) -> tuple[list[Tensor], Callable[[], np.ndarray] | None]:
         """Returns the inputs of the passes, and how the familiarity is found."""
-        inputs = [self._engine.tensor(tensor) for tensor in tensors]
-        if self._widens:
-            familiarity, deviations = self._compare(inputs)
-            return [*inputs, deviations], lambda: np.asarray(familiarity)
-        if self._familiarity is not None:
-            return inputs, lambda: self._familiarity_of(inputs)
-        return inputs, None
+        compare = self._familiarity
+        if compare is None:
+            return inputs, None
+        engine = self._engine
+        most = min(engine.rows_at_a_time, ROWS_AT_A_TIME)
+        if not self._widens:
+            return inputs, lambda: np.asarray(
+                in_parts(compare, inputs, most, engine.map)
+            )
+        familiarity, deviations = in_parts(compare, inputs, most, engine.map)
+        return [*inputs, deviations], lambda: np.asarray(familiarity)
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:
         """Returns the familiarity of each row, [n]; None if the file has none."""
-        if self._familiarity is None:
-            return None
-        tensors = self._arrange(x)
-        tensor = self._engine.tensor
-        return self._familiarity_of([tensor(tensors[x]) for x in self._tensors])
+        _, find = self._compared(self._arrange(x))
+        return None if find is None else find()
 
     def describe_unlike(self, x: Inputs, familiarity: np.ndarray) -> list[list[str]]:
         """Returns sentences about rows that differ from the training rows."""
@@ -166,33 +158,24 @@ class ExportedModel:
         unlike = is_unlike(familiarity, self.manifest.familiarity.num_rows)
         if not unlike.any():
             return [[] for _ in unlike]
-        tensors = self._arrange(x)
-        inputs = [self._engine.tensor(tensors[name]) for name in self._tensors]
+        inputs = self._arrange(x)
         return describe_unlike_rows(inputs, unlike, self.manifest, self._differences)
 
-    def _familiarity_of(self, inputs: Sequence[Tensor]) -> np.ndarray:
-        found = self._compare(inputs)
-        return np.asarray(found[0] if self._widens else found)
-
-    def _compare(self, inputs: Sequence[Tensor]) -> Any:
-        """Returns the familiarity, [n], or this and the deviations, [n, k]."""
-        assert self._familiarity is not None
-        engine = self._engine
-        most = min(engine.rows_at_a_time, ROWS_AT_A_TIME)
-        return in_parts(self._familiarity, inputs, most, engine.map)
-
-    def _arrange(self, inputs: Inputs) -> Tensors:
+    def _arrange(self, inputs: Inputs) -> list[Tensor]:
         """Returns inputs as the tensors of the signatures, in their shapes."""
-        tensors = to_tensors(gathered(inputs)[0], self.manifest)
-        if self.manifest.row_shape is None:
-            return tensors
-        return Tensors(inputs=in_row_shape(tensors["inputs"], self.manifest))
+        manifest = self.manifest
+        tensors = to_tensors(gathered(inputs)[0], manifest)
+        arrays = [tensors[name] for name in self._tensors]
+        if manifest.row_shape is not None:
+            arrays = [in_row_shape(arrays[0], manifest)]
+        return [self._engine.tensor(array) for array in arrays]
 
-    def _choose_passes(self, method: str | None) -> Passes:
-        found = self._passes.get(
-            self.manifest.method if self._is_own(method) else str(method)
-        )
-        if found is None:
+    def _draws(
+        self, num_samples: int | None, seed: int | None, method: str | None
+    ) -> Draws:
+        """Returns the passes of a method, and valid numbers of draws and seed."""
+        name = self.manifest.method if method in (None, "auto") else str(method)
+        if name not in self._passes:
             names = ", ".join(f"'{name}'" for name in ("auto", *self._passes))
             reason = ""
             if method in ("local", "linearised"):
@@ -201,7 +184,7 @@ class ExportedModel:
                 f"The file has no such method, but {names}.{reason} "
                 f"Received: method={method!r}"
             )
-        return found
+        return self._passes[name], *self._checked_draws(num_samples, seed)
 
     def predict(
         self,
@@ -242,10 +225,6 @@ class ExportedModel:
             for name in sorted(names | ({"familiarity"} & found.keys()))
         }
 
-    def _is_own(self, method: str | None) -> bool:
-        """Whether the signatures draw by a method."""
-        return method in (None, "auto", self.manifest.method)
-
     def _distribution(
         self, x: Inputs, num_samples: int | None, seed: int | None, method: str | None
     ) -> Predictive:
@@ -254,20 +233,12 @@ class ExportedModel:
         `Tensors` keep it, so that several questions about them take one pass through
         the network.
         """
-        passes = self._choose_passes(method)
-        num_samples, seed = self._checked_draws(num_samples, seed)
-        draws = passes, num_samples, seed
+        draws = self._draws(num_samples, seed, method)
         kept = x.distribution if isinstance(x, Tensors) else None
         if kept is not None and kept[0] == draws:
             found: Predictive = kept[1]
             return found
-        tensors = self._arrange(x)
-        inputs, compare = self._compared([tensors[name] for name in self._tensors])
-        (prediction,) = passes.predict(
-            inputs, num_samples, seed, MAX_FLOATS, must_be_finite=False
-        )
-        if compare is not None:
-            prediction.compare_rows(compare)
+        prediction = self._predictive(x, draws, MAX_FLOATS, must_be_finite=False)
         if isinstance(x, Tensors):
             x.distribution = draws, prediction
         return prediction
@@ -338,26 +309,24 @@ def _load_passes(
 ) -> Passes:
     """Returns passes by one method, with the functions of a SavedModel."""
     functions, call = saved_model.methods[method], engine.call
-    answer, add_up = call(functions.answer), call(functions.add_up)
+    compute_answer, compute_outputs = call(functions.answer), call(functions.outputs)
 
-    def summaries(inputs: Tensor, draws: Structure) -> Pair:
-        found = _some_rows_at_a_time(lambda rows: answer(rows, draws), engine)(inputs)
+    def answer(inputs: Tensor, draws: Structure) -> Any:
+        of_rows = _some_rows_at_a_time(lambda x: compute_answer(x, draws), engine)
+        found = of_rows(inputs)
         return [found["summary"]], [found["outputs"]]
 
-    def sums(inputs: Tensor, draws: Structure) -> Pair:
-        found = _some_rows_at_a_time(lambda rows: add_up(rows, draws), engine)(inputs)
-        return [found["sums"]], [found["outputs"]]
+    def outputs(inputs: Tensor, draws: Structure) -> list[Tensor]:
+        of_rows = _some_rows_at_a_time(lambda x: compute_outputs(x, draws), engine)
+        return [of_rows(inputs)]
 
     by_groups = hasattr(saved_model, "groups")
     # A linearised network draws weights already.
     coherent = "linearised" if method == "linearised" else "weight"
     return Passes(
         draw=call(functions.draw),
-        summaries=summaries,
-        sums=sums,
-        outputs=lambda inputs, draws: sums(inputs, draws)[1],
-        merge=call(functions.merge),
-        summarize=call(functions.summarize),
+        answer=answer,
+        outputs=outputs,
         coherent=lambda: _load_passes(saved_model, manifest, coherent, engine),
         sizes=manifest.passes[method],
         answers=[_load_answers(saved_model.answers[method], manifest, engine)],
@@ -380,6 +349,7 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
             for question in questions.QUESTIONS
             if hasattr(functions, question.name)
         },
+        moments=_some_rows_at_a_time(engine.call(functions.moments), engine),
         summary=_load_summary(functions, engine)
         if hasattr(functions, "summary")
         else None,

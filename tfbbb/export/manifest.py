@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfbbb.tables.notations import Notation
     from tfbbb.tables.row_warnings import RowWarnings
 
-SCHEMA_VERSION: Literal[4] = 4
+SCHEMA_VERSION: Literal[5] = 5
 MANIFEST_PATH = "assets.extra/tfbbb.json"
 # Beside the manifest, if NumPy can compute the answers: the functions.
 NUMPY_PATH = "assets.extra/numpy_functions.json"
@@ -264,7 +264,7 @@ class Manifest:
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
     target_dtype: Literal["float64"] | None = None
-    schema_version: Literal[4] = SCHEMA_VERSION
+    schema_version: Literal[5] = SCHEMA_VERSION
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

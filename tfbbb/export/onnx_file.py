@@ -25,7 +25,6 @@ from tfbbb.export.writer import class_names
 from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
-from tfbbb.prediction.passes import MAIN
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
@@ -154,9 +153,7 @@ def _frozen_answer(
         model, [model.likelihood], Plan(), input_specs(model), recalibration.density
     )
     rounds = program.sizes.num_rounds(num_samples)
-    drawn = program.draws(
-        tf.constant([MAIN, seed]), tf.constant(0), tf.constant(rounds)
-    )
+    drawn = program.draws(tf.constant([0, seed]), tf.constant(0), tf.constant(rounds))
     moments, draws = (
         tree.map_structure(np.asarray, part) for part in (program.moments(), drawn)
     )
@@ -164,8 +161,8 @@ def _frozen_answer(
 
     def answer(*features: Tensor) -> dict[str, tf.Tensor]:
         constants = [tree.map_structure(tf.constant, x) for x in (moments, draws)]
-        (sums,), (outputs,) = program.sums(pack(features), *constants)
-        found = _recalibrated(answers, program.summary(sums), outputs)
+        (summary,), (outputs,) = program.answer(pack(features), *constants)
+        found = _recalibrated(answers, summary, outputs)
         names = summary_outputs(answers, found)
         return {name: tf.cast(found[name], dtype) for name in names}
 

@@ -1,7 +1,6 @@
 """The signatures of an exported posterior predictive."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -17,10 +16,10 @@ _SEED = tf.TensorSpec([], tf.int32, name="seed")
 
 
 def trace_signatures(
+    passes: tf.Module,
     functions: tf.Module,
     sizes: Sizes,
     answers: Answers,
-    quantiles: Any,
     features: Sequence[tf.TensorSpec],
     compare: Compare,
     num_samples: int,
@@ -29,26 +28,27 @@ def trace_signatures(
 ) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the signatures by name: pure functions of rows and arguments.
 
-    `functions` are those of one method, and `quantiles` takes outputs and levels.
+    `passes` are the functions of one method, and `functions` those of its answers.
     `compare` takes feature tensors and returns what the functions take, and the
     familiarity of each row, or None. The default signature has its own number of
     samples and seed; answers are of `dtype`.
     """
-    names = summary_outputs(answers, functions.summarize.structured_outputs)
+    names = summary_outputs(answers, functions.moments.structured_outputs)
 
     def draw(number: Tensor, seed: Tensor) -> list[Tensor]:
         rounds = sizes.num_rounds(_at_least_two(number), tf.maximum)
         # As in `tfbbb.predictive`: the same seed gives the same draws.
-        return functions.draw(tf.stack([0, seed]), tf.constant(0), rounds)
+        return passes.draw(tf.stack([0, seed]), tf.constant(0), rounds)
 
     def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments
         rows, familiarity = compare(given)
-        found = functions.answer(rows, draw(number, seed))
+        found = passes.answer(rows, draw(number, seed))
         summary, outputs = found["summary"], found["outputs"]
         if answers.summary is not None:
             summary = answers.summary(
-                summary, lambda levels: quantiles(outputs, tf.cast(levels, tf.float64))
+                summary,
+                lambda x: functions.quantiles(outputs, tf.cast(x, tf.float64)),
             )
         answered = {
             name: tf.cast(summary[name], dtype)
@@ -61,7 +61,7 @@ def trace_signatures(
     def draws(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments
         rows, _ = compare(given)
-        return {"outputs": functions.add_up(rows, draw(number, seed))["outputs"]}
+        return {"outputs": passes.outputs(rows, draw(number, seed))}
 
     drawn = [*features, _NUM_SAMPLES, _SEED]
     traced_predict = traced(predict, *drawn)

@@ -28,6 +28,8 @@ class Answers:
     Attributes:
         functions: For the name of each question, a function of the outputs
             [rows, S, ..., P] and the question's arguments.
+        moments: Returns the summary of the mixture from the outputs: see
+            `tfbbb.prediction.summary`.
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
         discrete: Whether targets are integers.
@@ -48,6 +50,7 @@ class Answers:
     """
 
     functions: Mapping[str, Callable[..., Tensor]]
+    moments: Callable[[Tensor], Summary]
     task: Literal["regression", "classification"]
     ordered: bool
     discrete: bool
@@ -118,8 +121,7 @@ class Answers:
         """Returns the answer to the question of this name."""
         if question not in self.functions:
             raise ValueError(
-                "This file was written by an older tfbbb, which did not know the "
-                "question; export the model again. "
+                "The model was exported without this question; export it again. "
                 f"Received: question={question!r}, known are {sorted(self.functions)}"
             )
         return self.functions[question](outputs, *arguments)

@@ -103,11 +103,11 @@ def predictive_tensors(
     program = Program.of(model, found, plan, inputs, recalibration)
     rounds = program.sizes.num_rounds(int32("num_samples", num_samples, least=2))
     draws = program.draws(tf.constant([0, int32("seed", seed)]), 0, rounds)
-    sums, _ = program.sums(inputs, program.moments(), draws)
-    moments = []
-    for each, summed in zip(answers, sums, strict=True):
-        summary = program.summary(summed)
-        moments.append({name: summary[name] for name in summary_outputs(each, summary)})
+    summaries, _ = program.answer(inputs, program.moments(), draws)
+    moments = [
+        {name: summary[name] for name in summary_outputs(each, summary)}
+        for each, summary in zip(answers, summaries, strict=True)
+    ]
     return tree.pack_sequence_as(form, moments)
 
 

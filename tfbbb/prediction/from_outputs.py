@@ -7,7 +7,6 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.summary import summary, sums
 
 
 def predictive_from_outputs(
@@ -34,7 +33,6 @@ def predictive_from_outputs(
 
     return Predictive(
         live_answers(likelihood, recalibration),
-        summary(sums(likelihood, drawn, members=1)),
         lambda: iter([drawn]),
         drawn.shape[1],
         seed,

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -11,9 +11,10 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import questions
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import Question
+from tfbbb.prediction.summary import summary
 
 if TYPE_CHECKING:
     from tfbbb.prediction.recalibration.recalibration import Recalibration
@@ -22,20 +23,30 @@ State = list[tuple[keras.Variable, tf.Tensor]]
 
 
 def live_answers(
-    likelihood: Likelihood, recalibration: "Recalibration", state: State | None = None
+    likelihood: Likelihood,
+    recalibration: "Recalibration",
+    members: int = 1,
+    state: State | None = None,
 ) -> Answers:
-    """Returns the answers of the mixture of likelihoods, recalibrated."""
+    """Returns the answers of the mixture of likelihoods, recalibrated.
+
+    `state` has the values of variables, if they are not the present ones.
+    """
     density = recalibration.of_answers
 
+    def scope() -> contextlib.AbstractContextManager[Any]:
+        if state is None:
+            return contextlib.nullcontext()
+        return keras.StatelessScope(state_mapping=state)
+
     def answer(question: Question, outputs: Tensor, *arguments: ArrayLike) -> tf.Tensor:
-        scope = (
-            contextlib.nullcontext()
-            if state is None
-            else keras.StatelessScope(state_mapping=state)
-        )
-        with scope:
+        with scope():
             mixture = Mixture(likelihood, outputs)
             return question.answer(density, mixture, *arguments)
+
+    def moments(outputs: Tensor) -> Summary:
+        with scope():
+            return summary(likelihood, outputs, members)
 
     def check_targets(
         targets: ArrayLike, counted: np.ndarray | None = None
@@ -52,6 +63,7 @@ def live_answers(
             if not question.of_summary
             and (likelihood.ordered or not question.needs_order)
         },
+        moments=moments,
         task=likelihood.task,
         ordered=likelihood.ordered,
         discrete=likelihood.discrete,

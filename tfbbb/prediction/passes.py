@@ -4,7 +4,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,17 +12,14 @@ from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.blocks import Sizes, block_sizes
-from tfbbb.prediction.compiled import joined
+from tfbbb.prediction.compiled import in_parts, joined
 from tfbbb.prediction.gathered import SparseRows
 from tfbbb.prediction.result import Predictive
 
-# The streams of draws: of predictions, and of pilots that find the number of draws.
-MAIN, PILOT = 0, 1
 # 32 MB of float64, in which densities are computed.
 _OUTPUTS_AT_A_TIME = 1 << 22
 
-# The sums of one output that can be merged, and the noise and weights of some draws.
-Sums = dict[str, Tensor]
+# The noise and weights of some draws.
 Draws = Structure
 
 
@@ -34,8 +31,12 @@ class _Rows(NamedTuple):
     rounds: int
     block_rows: int
     block_rounds: int
-    key: tuple[int, int]
+    seed: int
     max_floats: int
+
+    @property
+    def is_one_block(self) -> bool:
+        return (self.block_rows, self.block_rounds) == (self.num_rows, self.rounds)
 
 
 @dataclass(eq=False, repr=False)
@@ -52,18 +53,10 @@ class Passes:
     # Takes a seed, int32 [2], and first and number of rounds, int32 [], and returns the
     # noise and the weights of these rounds.
     draw: Callable[[Tensor, Tensor, Tensor], Draws]
-    # Takes inputs and draws, and returns the summaries of the rows over all draws, and
-    # the outputs.
-    summaries: Callable[[Structure, Draws], tuple[list[Summary], list[Tensor]]]
-    # Takes the same, and returns the sums that make a summary, and the outputs, [rows,
-    # S, ..., P].
-    sums: Callable[[Structure, Draws], tuple[list[Sums], list[Tensor]]]
-    # Takes the same, and returns the outputs alone.
+    # Takes inputs and draws, and returns the outputs, [rows, S, ..., P] each.
     outputs: Callable[[Structure, Draws], list[Tensor]]
-    # Takes the sums of two blocks of draws of the same rows, and returns those of both.
-    merge: Callable[[Sums, Sums], Sums]
-    # Takes the sums of one output, and returns its summary.
-    summarize: Callable[[Sums], Summary]
+    # Takes the same, and returns the summaries of the outputs, too.
+    answer: Callable[[Structure, Draws], tuple[list[Summary], list[Tensor]]]
     # Returns passes with the same weights whose draws are coherent functions: all rows
     # share the drawn weights.
     coherent: Callable[[], "Passes"]
@@ -77,7 +70,7 @@ class Passes:
     # Whether the outputs of a row depend on the rows beside it, so that all rows pass
     # through the network together, one draw after the other.
     mixes_rows: bool = False
-    _kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
+    _kept: tuple[tuple[int, int, int] | None, Draws] = (None, None)
 
     def predict(
         self,
@@ -85,22 +78,21 @@ class Passes:
         num_samples: int,
         seed: int,
         max_floats: int,
-        stream: int = MAIN,
         must_be_finite: bool = True,
     ) -> list[Predictive]:
         """Returns the predictive distribution of each row, for each output."""
-        rows = self._rows(inputs, num_samples, (stream, seed), max_floats)
-        summaries, outputs = self._summarize_rows(rows)
+        rows = self._rows(inputs, num_samples, seed, max_floats)
+        summaries, outputs = self._summarize(rows)
         groups = self.groups(inputs)
         return [
             Predictive(
                 answers,
-                found,
                 functools.partial(self._slices, rows, number, outputs),
                 self._num_draws(rows),
                 seed,
                 functools.partial(self._functions, rows, number),
-                groups=groups,
+                found,
+                groups,
                 must_be_finite=must_be_finite,
             )
             for number, (answers, found) in enumerate(
@@ -109,7 +101,7 @@ class Passes:
         ]
 
     def _rows(
-        self, inputs: Structure, num_samples: int, key: tuple[int, int], max_floats: int
+        self, inputs: Structure, num_samples: int, seed: int, max_floats: int
     ) -> _Rows:
         num_rows = int(leaves(inputs)[0].shape[0])
         rounds = self.sizes.num_rounds(num_samples)
@@ -134,62 +126,56 @@ class Passes:
                 lambda x: x[:] if isinstance(x, SparseRows) else x, inputs
             )
         block = block_rows, block_rounds
-        return _Rows(inputs, num_rows, rounds, *block, key, max_floats)
+        return _Rows(inputs, num_rows, rounds, *block, seed, max_floats)
 
     def _num_draws(self, rows: _Rows) -> int:
         return 2 * self.sizes.members * rows.rounds
 
-    def _summarize_rows(self, rows: _Rows) -> tuple[list[Summary], list[Tensor] | None]:
+    def _summarize(self, rows: _Rows) -> tuple[list[Summary], list[Tensor] | None]:
         """Returns the summary of each output, and the outputs if they fit in memory."""
-        if (rows.block_rows, rows.block_rounds) == (rows.num_rows, rows.rounds):
-            return self.summaries(rows.inputs, self._draws(rows, 0, rows.rounds))
-        per_row = self._num_draws(rows) * self.sizes.outputs
-        fits = rows.num_rows * per_row <= rows.max_floats
-        kept: list[list[Tensor]] = []
-        totals: list[Sums] = []
-        # Rounds are the outer loop, because all rows share the draws.
-        for first, count in _round_blocks(rows):
-            parts, outputs = [], []
-            draws = self._draws(rows, first, count)
-            for part in _row_blocks(rows, rows.block_rows):
-                found, drawn = self.sums(_slice(rows.inputs, part), draws)
-                parts.append(found)
-                if fits:
-                    outputs.append(drawn)
-            sums: Any = joined(*parts)
-            totals = list(map(self.merge, totals, sums)) if totals else sums
-            if fits:
-                kept.append([np.concatenate(x, 0) for x in zip(*outputs, strict=True)])
-        summaries = [self.summarize(found) for found in totals]
-        if not fits:
-            return summaries, None
-        return summaries, [np.concatenate(x, 1) for x in zip(*kept, strict=True)]
+        if rows.is_one_block:
+            return self.answer(rows.inputs, self._draws(rows, 0, rows.rounds))
+        most = max(1, rows.max_floats // self._numbers_per_row(rows))
+        if self.mixes_rows:
+            most = rows.num_rows
+        found: list[list[Summary]] = []
+        outputs: list[Tensor] = []
+        for part in _row_blocks(rows, most):
+            outputs = self._outputs_of(rows, part)
+            pairs = zip(self.answers, outputs, strict=True)
+            size = self._rows_at_a_time(rows)
+            found.append([in_parts(each.moments, x, size) for each, x in pairs])
+        return joined(*found), outputs if most >= rows.num_rows else None
 
     def _slices(
         self, rows: _Rows, number: int, outputs: list[Tensor] | None
     ) -> Iterator[Tensor]:
         """Yields one output under all draws, for one slice of rows after another."""
-        per_row = self._num_draws(rows) * self.sizes.outputs
-        size = max(1, _OUTPUTS_AT_A_TIME // per_row)
-        if outputs is None and self.mixes_rows:
-            size = rows.num_rows
-        for part in _row_blocks(rows, size):
+        for part in _row_blocks(rows, self._rows_at_a_time(rows)):
             if outputs is not None:
                 yield outputs[number][part]
             else:
-                yield self._output(rows, number, part)
+                yield self._outputs_of(rows, part)[number]
 
-    def _output(self, rows: _Rows, number: int, chosen: slice = slice(None)) -> Tensor:
-        """Returns one output of some rows under all draws, [rows, S, ..., P]."""
+    def _numbers_per_row(self, rows: _Rows) -> int:
+        return self._num_draws(rows) * self.sizes.outputs
+
+    def _rows_at_a_time(self, rows: _Rows) -> int:
+        """Returns of how many rows answers are computed at a time."""
+        return max(1, _OUTPUTS_AT_A_TIME // self._numbers_per_row(rows))
+
+    def _outputs_of(self, rows: _Rows, chosen: slice = slice(None)) -> list[Tensor]:
+        """Returns the outputs of some rows under all draws, [rows, S, ..., P] each."""
         blocks = []
-        for first, count in _round_blocks(rows):
+        for first in range(0, rows.rounds, rows.block_rounds):
+            count = min(rows.block_rounds, rows.rounds - first)
             draws = self._draws(rows, first, count)
             parts = [
-                self.outputs(_slice(rows.inputs, part), draws)[number]
+                self.outputs(_slice(rows.inputs, part), draws)
                 for part in _row_blocks(rows, rows.block_rows, chosen)
             ]
-            blocks.append(np.concatenate(parts, axis=0))
-        return np.concatenate(blocks, axis=1)
+            blocks.append([np.concatenate(x, axis=0) for x in zip(*parts, strict=True)])
+        return [np.concatenate(x, axis=1) for x in zip(*blocks, strict=True)]
 
     def _functions(self, rows: _Rows, number: int, n: int, seed: int) -> Tensor:
         """Returns n coherent draws of one output's mean, [rows, n, ..., k].
@@ -212,9 +198,8 @@ class Passes:
         # One half of each round: the other half is its mirror image.
         num_samples = 2 * members * int(rounds.max() + 1)
         passes = self.coherent()
-        key = MAIN, seed
-        drawn = passes._rows(rows.inputs, num_samples, key, rows.max_floats)
-        outputs = passes._output(drawn, number)
+        drawn = passes._rows(rows.inputs, num_samples, seed, rows.max_floats)
+        outputs = passes._outputs_of(drawn)[number]
         num_rows, _, *event = outputs.shape
         pairs = np.reshape(outputs, [num_rows, -1, 2, members, *event])
         functions = np.reshape(pairs[:, :, 0], [num_rows, -1, *event])
@@ -223,12 +208,12 @@ class Passes:
 
     def _draws(self, rows: _Rows, first: int, count: int) -> Draws:
         """Returns the noise and the weights of some rounds."""
-        asked = (rows.key, first, count)
+        asked = (rows.seed, first, count)
         kept, draws = self._kept
         if kept == asked:
             return draws
         draws = self.draw(
-            np.array(rows.key, np.int32),
+            np.array([0, rows.seed], np.int32),
             np.array(first, np.int32),
             np.array(count, np.int32),
         )
@@ -242,11 +227,6 @@ def _slice(inputs: Structure, rows: slice) -> Structure:
     if rows == slice(None):
         return inputs
     return map_leaves(lambda x: x[rows], inputs)
-
-
-def _round_blocks(rows: _Rows) -> Iterator[tuple[int, int]]:
-    for first in range(0, rows.rounds, rows.block_rounds):
-        yield first, min(rows.block_rounds, rows.rounds - first)
 
 
 def _row_blocks(rows: _Rows, size: int, chosen: slice = slice(None)) -> Iterator[slice]:

@@ -8,17 +8,15 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.numbers import int32
+from tfbbb.base.numbers import int32, positive_number
 from tfbbb.base.private_apis import graph_of, is_recorded, producer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.layers.row_axes import row_axes
-from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import input_tensors
-from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, own_method, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
@@ -28,8 +26,6 @@ from tfbbb.prediction.structure import Structure, structure_of_outputs
 class PredictiveOptions(TypedDict, total=False):
     """The options of a prediction that are seldom needed: see `predictive`."""
 
-    max_standard_error: float | None
-    relative_error: bool
     include_dropout: bool
     max_memory_mb: float
 
@@ -42,8 +38,6 @@ def predictive(
     num_samples: int = 100,
     method: str = "auto",
     seed: int = 0,
-    max_standard_error: float | None = None,
-    relative_error: bool = False,
     include_dropout: bool = False,
     max_memory_mb: float = 512,
 ) -> Any:
@@ -88,12 +82,6 @@ def predictive(
             `"local"` and `"auto"` integrate a linear last layer that gives the mean of
             a likelihood with an identity link.
         seed: The same seed gives the same answer. An integer of 32 bits.
-        max_standard_error: The standard error that the mean may have, in the units of
-            the targets. A pilot of `num_samples` draws finds how many draws each row
-            needs, with a margin for what it does not know; the answer is that of fresh
-            ones, so that stopping does not bias it.
-        relative_error: Whether `max_standard_error` is a share of the predictive
-            standard deviation.
         include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
             Ghahramani 2016), with one mask per draw for all rows.
         max_memory_mb: Memory for what is drawn and for what flows through the network,
@@ -118,7 +106,7 @@ def predictive(
             f"Received: model={model.name!r}"
         )
     _check_num_samples(num_samples)
-    check_bounds(max_standard_error, relative_error, max_memory_mb)
+    positive_number("max_memory_mb", max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
     if include_dropout and method == "linearised":
@@ -134,15 +122,7 @@ def predictive(
     if method == "auto" and not include_dropout:
         method = own_method(model)
     _check_stochastic(model, structure, include_dropout)
-    axes = row_axes(model, inputs, is_dropout if include_dropout else None)
-    axes.check_outputs()
-    if axes.mixes_rows and max_standard_error is not None:
-        raise ValueError(
-            "An output of the model for one row depends on the rows beside it, so all "
-            "rows have the same draws. Leave `max_standard_error` out, and set "
-            f"`num_samples`. Received: max_standard_error={max_standard_error}, "
-            f"model={model.name!r}"
-        )
+    row_axes(model, inputs, is_dropout if include_dropout else None).check_outputs()
     form, found = match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
     recalibration, extrapolation = IDENTITY, None
@@ -155,24 +135,16 @@ def predictive(
     # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
-    def passes_for(num_rows: int, num_samples: int) -> Passes:
-        plan = plan_for(
-            structure, method, num_rows, num_samples, max_floats, found, include_dropout
-        )
-        program = Program.of(
-            model, found, plan, inputs, recalibration, num_beyond=num_beyond
-        )
-        return program.passes(recalibration)
-
-    predictions = predict_adaptively(
-        passes_for,
-        inputs if compared is None else [inputs, compared[1]],
-        num_samples=num_samples,
-        seed=seed,
-        max_floats=max_floats,
-        max_standard_error=max_standard_error,
-        relative_error=relative_error,
+    num_rows = len(tree.flatten(inputs)[0])
+    plan = plan_for(
+        structure, method, num_rows, num_samples, max_floats, found, include_dropout
     )
+    program = Program.of(
+        model, found, plan, inputs, recalibration, num_beyond=num_beyond
+    )
+    given = inputs if compared is None else [inputs, compared[1]]
+    passes = program.passes(recalibration)
+    predictions = passes.predict(given, num_samples, seed, max_floats)
     if structure.output_mask is not None:
         predictions[0].leave_out_masked(structure.output_mask(inputs))
     familiarity = getattr(model, "familiarity", None)

@@ -25,7 +25,7 @@ from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure, structure_of_outputs
-from tfbbb.prediction.summary import Sums, merged, summary, sums
+from tfbbb.prediction.summary import summary
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -56,7 +56,7 @@ BoundPasses = tuple[Passes, Recalibration, Snapshot]
 class Program:
     """A prediction as functions of tensors and of the model's variables.
 
-    `moments`, `draws`, `outputs`, `sums` and `summary` are pure: exports trace them.
+    `moments`, `draws`, `outputs` and `answer` are pure: exports trace them.
     `passes` compiles them, once for any number of rows, as functions of the values of
     the variables, and reads the present values. The passes keep the moments of weights,
     the noise and the drawn weights for the next prediction, until the variables change.
@@ -209,21 +209,13 @@ class Program:
             return joined
         return [self._beyond(x, deviations, draws[_BEYOND]["noise"]) for x in joined]
 
-    def sums(
+    def answer(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
-    ) -> tuple[list[Sums], list[tf.Tensor]]:
-        """Returns the sums behind the summary of each output, and the outputs."""
+    ) -> tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]:
+        """Returns the summary of each output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
-        found = [
-            sums(likelihood, values, self.members)
-            for likelihood, values in zip(self.likelihoods, outputs, strict=True)
-        ]
-        return found, outputs
-
-    def summary(self, found: Sums) -> dict[str, tf.Tensor]:
-        """Returns the summary of one output's sums."""
-        weights = self.likelihoods[0].member_weights
-        return summary(found, weights)
+        pairs = zip(self.likelihoods, outputs, strict=True)
+        return [summary(*pair, self.members) for pair in pairs], outputs
 
     def passes(self, recalibration: Recalibration = IDENTITY) -> Passes:
         """Returns the passes with the present values of the variables."""
@@ -269,15 +261,12 @@ class Program:
 
         return Passes(
             draw=lambda *rounds: self._draw(posterior, *rounds),
-            summaries=lambda *given: self._summaries(*arguments(*given)),
-            sums=lambda *given: self._sums(*arguments(*given)),
             outputs=lambda *given: self._outputs(*arguments(*given)),
-            merge=merged,
-            summarize=self.summary,
+            answer=lambda *given: self._answer(*arguments(*given)),
             coherent=coherent,
             sizes=self.sizes,
             answers=[
-                live_answers(likelihood, recalibration, state)
+                live_answers(likelihood, recalibration, self.members, state)
                 for likelihood in self.likelihoods
             ],
             groups=lambda given: recalibration.groups(self._split(given)[0]),
@@ -333,16 +322,8 @@ class Program:
         return fast_call(self._traced_draws)
 
     @functools.cached_property
-    def _summaries(self) -> Callable[..., Any]:
-        def summaries(*arguments: Tensors) -> tuple[list[Sums], list[tf.Tensor]]:
-            found, outputs = self.sums(*arguments)
-            return [self.summary(x) for x in found], outputs
-
-        return self._compile(summaries)
-
-    @functools.cached_property
-    def _sums(self) -> Callable[..., Any]:
-        return self._compile(self.sums)
+    def _answer(self) -> Callable[..., Any]:
+        return self._compile(self.answer)
 
     @functools.cached_property
     def _outputs(self) -> Callable[..., Any]:

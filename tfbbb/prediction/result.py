@@ -1,7 +1,6 @@
 """The result of a prediction: a distribution for every row."""
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +52,8 @@ class Predictive:
     True
 
     Attributes:
-        num_samples: Number S of draws from the posterior; an array [rows] where
-            `max_standard_error` was given.
+        num_samples: Number S of draws from the posterior.
         seed: Seed of the draws.
-        truncated: Whether a row got fewer draws than it needed, [rows].
         mask: Which places count by the Keras mask of the outputs, [rows, places...];
             None without one. The log density of other places is 0, and targets there
             may have any values. An exported model has no mask.
@@ -65,66 +62,29 @@ class Predictive:
     def __init__(
         self,
         answers: Answers,
-        summary: Summary,
         blocks: OutputBlocks,
-        num_samples: int | np.ndarray,
+        num_samples: int,
         seed: int,
         functions: Functions,
-        truncated: np.ndarray | None = None,
-        order: np.ndarray | None = None,
-        groups: np.ndarray | None = None,
+        summary: Summary | None = None,
+        groups: Tensor | None = None,
         must_be_finite: bool = True,
     ):
         self.num_samples = num_samples
         self.answers = answers
-        # Before recalibration.
-        self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
         self._blocks = blocks
         self.seed = seed
         self.functions = functions
-        # Where in the result each row of the blocks belongs.
-        self._order = order
+        # Before recalibration.
+        if summary is None:
+            summary = self.of_outputs(answers.moments)
+        self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
         # Index of each row's group, for conformal answers by groups.
         self._groups = None if groups is None else np.asarray(groups)
-        if truncated is None:
-            truncated = np.zeros(len(self), dtype=bool)
-        self.truncated = truncated
         self.mask: np.ndarray | None = None
         self._find_familiarity: Callable[[], np.ndarray] | None = None
         if must_be_finite:
             self._check_finite()
-
-    @classmethod
-    def joined(
-        cls,
-        parts: "Sequence[Predictive]",
-        order: np.ndarray,
-        truncated: np.ndarray,
-        functions: Functions,
-    ) -> "Predictive":
-        """Returns the predictions of groups of rows, by one seed, as one.
-
-        `order` has the row that each row of the parts is, one part after the other.
-        """
-        back = np.argsort(order)
-        first, summaries = parts[0], [part._mixture_summary for part in parts]
-        groups = [part._groups for part in parts if part._groups is not None]
-        return cls(
-            first.answers,
-            {
-                name: np.concatenate([summary[name] for summary in summaries])[back]
-                for name in summaries[0]
-            },
-            lambda: itertools.chain.from_iterable(part._blocks() for part in parts),
-            np.repeat([part.num_samples for part in parts], list(map(len, parts)))[
-                back
-            ],
-            first.seed,
-            functions,
-            truncated,
-            order,
-            groups=np.concatenate(groups)[back] if groups else None,
-        )
 
     def leave_out_masked(self, mask: Tensor | None) -> None:
         """Sets `mask` from Keras' mask of the outputs, [rows, ...]."""
@@ -149,35 +109,27 @@ class Predictive:
         return None if find is None else find()
 
     def take(self, rows: np.ndarray) -> "Predictive":
-        """Returns the predictions of some rows, in the order of their indices.
-
-        Args:
-            rows: Indices of the rows, each at most once.
-        """
+        """Returns the predictions of some rows, by their indices in ascending order."""
         rows = np.asarray(rows)
-        places = np.arange(len(self)) if self._order is None else self._order
-        new_places = np.full(len(self), -1)
-        new_places[rows] = np.arange(len(rows))
-        order = new_places[places]
 
         def blocks() -> Iterator[Tensor]:
             first = 0
             for outputs in self._blocks():
-                chosen = order[first : first + len(outputs)] >= 0
+                start, stop = np.searchsorted(rows, [first, first + len(outputs)])
+                if start < stop:
+                    yield np.asarray(outputs)[rows[start:stop] - first]
                 first += len(outputs)
-                if chosen.any():
-                    yield np.asarray(outputs)[chosen]
 
-        taken = self._with(
-            summary={name: x[rows] for name, x in self._mixture_summary.items()},
-            blocks=blocks,
-            functions=lambda n, seed: np.asarray(self.functions(n, seed))[rows],
-            truncated=self.truncated[rows],
-            order=order[order >= 0],
-            groups=None if self._groups is None else self._groups[rows],
+        taken = Predictive(
+            self.answers,
+            blocks,
+            self.num_samples,
+            self.seed,
+            lambda n, seed: np.asarray(self.functions(n, seed))[rows],
+            {name: x[rows] for name, x in self._mixture_summary.items()},
+            None if self._groups is None else self._groups[rows],
+            must_be_finite=False,
         )
-        if isinstance(self.num_samples, np.ndarray):
-            taken.num_samples = self.num_samples[rows]
         taken.mask = None if self.mask is None else self.mask[rows]
         if self._find_familiarity is not None:
             taken.compare_rows(lambda: np.asarray(self.familiarity)[rows])
@@ -186,40 +138,25 @@ class Predictive:
     def answered_by(
         self,
         answers: Answers,
-        groups: ArrayLike = None,
+        groups: Tensor | None = None,
         outputs: Callable[[Tensor], Tensor] | None = None,
-        summary: Summary | None = None,
     ) -> "Predictive":
         """Returns the same draws with other answers.
 
-        `outputs` changes the outputs of the network, [rows, S, ..., P]; `summary` is
-        then that of the mixture of the changed outputs.
+        `outputs` changes the outputs of the network, [rows, S, ..., P].
         """
-        changes: dict[str, Any] = {"answers": answers, "groups": groups}
-        if outputs is not None:
-            change = outputs
-            changes["blocks"] = lambda: map(change, self._blocks())
-        if summary is not None:
-            changes["summary"] = summary
-        answered = self._with(**changes)
+        answered = Predictive(
+            answers,
+            self._blocks if outputs is None else lambda: map(outputs, self._blocks()),
+            self.num_samples,
+            self.seed,
+            self.functions,
+            self._mixture_summary if outputs is None else None,
+            groups,
+        )
         answered.mask = self.mask
         answered._find_familiarity = self._find_familiarity
         return answered
-
-    def _with(self, **changes: Any) -> "Predictive":
-        """Returns a prediction with other arguments of the constructor."""
-        given: dict[str, Any] = {
-            "answers": self.answers,
-            "summary": self._mixture_summary,
-            "blocks": self._blocks,
-            "num_samples": self.num_samples,
-            "seed": self.seed,
-            "functions": self.functions,
-            "truncated": self.truncated,
-            "order": self._order,
-            "groups": self._groups,
-        }
-        return Predictive(**(given | changes))
 
     @property
     def discrete(self) -> bool:
@@ -413,7 +350,7 @@ class Predictive:
         generator = np.random.default_rng(seed % 2**32)
         event_shape = (*self.mean.shape[1:-1], self.answers.noise_size)
         shape = (len(self), n)
-        most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
+        most = np.full((len(self), 1), self.num_samples)
         weights = self.answers.member_weights
         if weights is None:
             components = generator.integers(most, size=shape)
@@ -524,10 +461,8 @@ class Predictive:
         what = "classes" if self.answers.task == "classification" else "targets"
         names = self.answers.classes
         these = self.mean.shape[-1] if names is None else list(names)
-        samples = str(self.num_samples)
-        if np.ndim(self.num_samples):
-            samples = f"{np.min(self.num_samples)} to {np.max(self.num_samples)}"
-        return f"Predictive(rows={len(self)}, {what}={these}, num_samples={samples})"
+        number = self.num_samples
+        return f"Predictive(rows={len(self)}, {what}={these}, num_samples={number})"
 
     def _checked_targets(self, y: ArrayLike) -> np.ndarray:
         if self.mask is None:
@@ -604,16 +539,13 @@ class Predictive:
         It takes outputs of some rows, [rows, S, ..., P], as the likelihood takes them,
         and these rows of the arrays; and returns tensors with the same number of rows.
         """
-        if self._order is not None:
-            arrays = tuple(array[self._order] for array in arrays)
         results, first = [], 0
         for outputs in self._blocks():
             rows = slice(first, first + len(outputs))
             first = rows.stop
             result = compute(outputs, *(array[rows] for array in arrays))
             results.append(map_leaves(np.asarray, result))
-        back = slice(None) if self._order is None else np.argsort(self._order)
-        return map_leaves(lambda *x: np.concatenate(x)[back], *results)
+        return map_leaves(lambda *x: np.concatenate(x), *results)
 
     def _class_summary(self, name: str) -> np.ndarray:
         # A recalibration may take long to compute the summary.

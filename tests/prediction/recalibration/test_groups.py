@@ -144,7 +144,6 @@ def test_saved_and_loaded_models_know_the_groups(tmp_path):
     for found in (
         again.predictive(arrays).interval(0.9),
         loaded.predictive(more).interval(0.9),
-        loaded.predictive(more, max_standard_error=0.05).interval(0.9),
     ):
         np.testing.assert_allclose(np.stack(found), expected, rtol=0.1, atol=0.1)
     bounds = loaded.ask("intervals", more, [0.5, 0.9])

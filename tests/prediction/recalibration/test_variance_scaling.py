@@ -107,17 +107,6 @@ def test_draws_have_the_moments(scaled):
     assert np.all(np.abs(drawn.var(axis=0) - scaled.variance) < 4.0 * error)
 
 
-def test_adaptive_draws_use_the_scaled_spread():
-    model = network(spread=1.0)
-    model.recalibration = VarianceScaling(0.5)
-    asked = {"max_standard_error": 0.02, "relative_error": True}
-    prediction = model.predictive(X[:5], num_samples=DRAWS, **asked)
-    # The pilot's estimate of the error is itself uncertain: 20 pairs, 16 %.
-    assert np.all(prediction.mean_standard_error < 1.5 * 0.02 * prediction.stddev)
-    found = prediction.cdf(prediction.quantile(0.2))
-    np.testing.assert_allclose(found, 0.2, atol=1e-10)
-
-
 @pytest.mark.parametrize(
     ("units", "likelihood"),
     [(3, "categorical"), (1, "poisson"), (1, LogNormal()), (1, "gamma"), (1, "beta")],

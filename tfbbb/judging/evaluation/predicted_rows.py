@@ -115,7 +115,9 @@ def tells_rows_apart(
     chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_SHUFFLED]
     if len(chosen) < 2:
         return True
-    elsewhere = prediction.take(chosen).log_prob(targets[np.roll(chosen, 1)])
+    others = np.roll(chosen, 1)[np.argsort(chosen)]
+    chosen = np.sort(chosen)
+    elsewhere = prediction.take(chosen).log_prob(targets[others])
     gains = log_prob[chosen] - np.asarray(elsewhere, np.float64)
     mean, error = mean_and_error(gains, None if weights is None else weights[chosen])
     return mean > _STANDARD_ERRORS * error

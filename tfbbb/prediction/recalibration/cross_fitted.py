@@ -41,7 +41,7 @@ class HeldOut:
     weights: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> "HeldOut":
-        """Returns some of the rows, by their indices."""
+        """Returns some of the rows, by their indices in ascending order."""
         names = ("targets", "labels", "together", "weights")
         taken: dict[str, Any] = {}
         for name in names:
@@ -74,7 +74,7 @@ class CrossFitted:
     def __init__(self, method: Recalibration, rows: HeldOut):
         generator = np.random.default_rng(0)
         order = generator.permutation(len(rows.targets))
-        parts = np.array_split(order, FOLDS)
+        parts = list(map(np.sort, np.array_split(order, FOLDS)))
         together = rows.together
         if together is not None and len(np.unique(together)) >= FOLDS:
             fold = draw_folds(together, FOLDS, generator=generator)

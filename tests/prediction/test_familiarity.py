@@ -165,7 +165,7 @@ def test_many_rows_are_compared_in_parts_in_any_graph():
     x = RNG.normal(size=(3000, 3)).astype(np.float32)
     familiarity = tfbbb.Familiarity.fit(x[:500])
     whole = familiarity(x).numpy()
-    in_graph = tf.function(familiarity.in_parts)(x).numpy()
+    in_graph = tf.function(familiarity)(x).numpy()
     one_by_one = [familiarity(x[i : i + 1]).numpy()[0] for i in range(0, 3000, 300)]
     # Sums of products in another order round otherwise; ranks are 1/501 apart.
     np.testing.assert_allclose(in_graph, whole, atol=2.1 / 501)
@@ -212,6 +212,12 @@ def test_familiarity_is_saved_and_exported_with_the_model(tmp_path):
     saved = tf.saved_model.load(tmp_path / "1")
     served = saved.signatures["serving_default"](inputs=tf.constant(new))
     np.testing.assert_allclose(served["familiarity"], expected, atol=2.1 / 301)
+
+
+def test_familiarity_of_another_version_is_refused():
+    config = tfbbb.Familiarity.fit(RNG.normal(size=(30, 2))).get_config()
+    with pytest.raises(ValueError, match="Another version of tfbbb saved"):
+        tfbbb.Familiarity.from_config({**config, "layer": None})
 
 
 def test_taken_rows_keep_their_familiarity():

@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.export.compared_rows import ComparedRows
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
 from tfbbb.export.signatures import trace_signatures
@@ -20,12 +19,14 @@ from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
+from tfbbb.prediction.extrapolation import Extrapolation
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.structure import Structure as NetworkStructure
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
 # Shape, data type and digest of a tensor.
@@ -46,11 +47,22 @@ def trace_functions(
     density = recalibration.density
     specs = tensor_specs(model, features)
     pack = packing(model, features)
-    rows = ComparedRows(model, pack)
-    programs, moments = _programs(model, density, method, num_samples, rows.num_beyond)
+    familiarity, extrapolation = model.familiarity, model.extrapolation
+    num_beyond = 0 if extrapolation is None else len(extrapolation.amplitudes)
+    programs, moments = _programs(model, density, method, num_samples, num_beyond)
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
-    given = [*unnamed, *rows.specs]
+    # The deviations of an extrapolation follow the features.
+    beyond = [tf.TensorSpec([None, num_beyond])] if num_beyond else []
+    given = [*unnamed, *beyond]
+
+    def pack_rows(tensors: Sequence[Tensor]) -> Structure:
+        packed = pack(tensors[: len(unnamed)])
+        return [packed, tensors[-1]] if beyond else packed
+
+    root = tf.Module()
+    if familiarity is not None:
+        root.familiarity = _trace_familiarity(familiarity, extrapolation, pack, unnamed)
     answers = live_answers(likelihood, recalibration, programs[method].members)
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
@@ -62,7 +74,7 @@ def trace_functions(
         _trace_answers(module, answers, spec, targets)
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     methods = {
-        name: _trace_program(x, moments[name], functions[name], given, rows.pack)
+        name: _trace_program(x, moments[name], functions[name], given, pack_rows)
         for name, x in programs.items()
     }
     signatures = trace_signatures(
@@ -71,20 +83,17 @@ def trace_functions(
         programs[method].sizes,
         answers,
         specs,
-        rows.comparing(unnamed),
+        root.familiarity.of_rows if familiarity is not None else None,
         num_samples,
         seed,
         tf.as_dtype(dtype),
     )
-    root = tf.Module()
     root.methods = methods
     root.answers = functions
     if getattr(recalibration, "by", None) is not None:
         root.groups = traced(
             lambda features: recalibration.groups(pack(features[: len(unnamed)])), given
         )
-    if rows.familiarity is not None:
-        root.familiarity = rows.trace(unnamed)
     root.read = _variables_read(root, signatures)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]
@@ -93,6 +102,29 @@ def trace_functions(
         "targets": targets,
     }
     return root, signatures, described
+
+
+def _trace_familiarity(
+    familiarity: Familiarity,
+    extrapolation: Extrapolation | None,
+    pack: Callable[[Sequence[Tensor]], Structure],
+    features: list[tf.TensorSpec],
+) -> tf.Module:
+    """Returns a module with functions of feature tensors.
+
+    `of_rows` returns the familiarity, [n], in a list, and with an extrapolation the
+    deviations, [n, k]; `differences` what makes rows unlike.
+    """
+
+    def of_rows(tensors: Sequence[Tensor]) -> list[tf.Tensor]:
+        if extrapolation is None:
+            return [familiarity(pack(tensors))]
+        return list(extrapolation.compare(pack(tensors)))
+
+    module = tf.Module()
+    module.of_rows = traced(of_rows, features)
+    module.differences = traced(lambda x: familiarity.differences(pack(x)), features)
+    return module
 
 
 def _trace_program(
@@ -225,7 +257,7 @@ def _programs(
     likelihoods, inputs = [model.likelihood], input_specs(model)
     variables = _variables_by_contents(model.variables)
     plan = plan_for(
-        Structure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
+        NetworkStructure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )
     common: dict[str, Any] = {"recalibration": recalibration, "num_beyond": num_beyond}
     main = Program(model, likelihoods, plan, inputs, **common)

@@ -64,8 +64,7 @@ class ExportedModel:
             self._familiarity = engine.call(functions.of_rows)
             self._differences = engine.call(functions.differences)
             # With an extrapolation there are deviations beside it.
-            outputs = functions.of_rows.structured_outputs
-            self._widens = isinstance(outputs, list | tuple)
+            self._widens = len(functions.of_rows.structured_outputs) > 1
         self._dtype = np.dtype(manifest.target_dtype or "float32")
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
@@ -139,11 +138,13 @@ class ExportedModel:
             return inputs, None
         engine = self._engine
         most = min(engine.rows_at_a_time, ROWS_AT_A_TIME)
+
+        def find() -> Any:
+            return in_parts(compare, inputs, most, engine.map)
+
         if not self._widens:
-            return inputs, lambda: np.asarray(
-                in_parts(compare, inputs, most, engine.map)
-            )
-        familiarity, deviations = in_parts(compare, inputs, most, engine.map)
+            return inputs, lambda: np.asarray(find()[0])
+        familiarity, deviations = find()
         return [*inputs, deviations], lambda: np.asarray(familiarity)
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:

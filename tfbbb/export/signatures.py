@@ -1,11 +1,11 @@
 """The signatures of an exported posterior predictive."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
-from tfbbb.export.compared_rows import Compare
 from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.compiled import traced
@@ -21,7 +21,7 @@ def trace_signatures(
     sizes: Sizes,
     answers: Answers,
     features: Sequence[tf.TensorSpec],
-    compare: Compare,
+    familiarity: Any,
     num_samples: int,
     seed: int,
     dtype: tf.DType,
@@ -29,9 +29,9 @@ def trace_signatures(
     """Returns the signatures by name: pure functions of rows and arguments.
 
     `passes` are the functions of one method, and `functions` those of its answers.
-    `compare` takes feature tensors and returns what the functions take, and the
-    familiarity of each row, or None. The default signature has its own number of
-    samples and seed; answers are of `dtype`.
+    `familiarity` takes feature tensors, and returns a list of the familiarity of each
+    row and of the deviations of an extrapolation, if any. The default signature has its
+    own number of samples and seed; answers are of `dtype`.
     """
     names = summary_outputs(answers, functions.moments.structured_outputs)
 
@@ -40,9 +40,17 @@ def trace_signatures(
         # As in `tfbbb.predictive`: the same seed gives the same draws.
         return passes.draw(tf.stack([0, seed]), tf.constant(0), rounds)
 
+    def compare(
+        given: Sequence[Tensor],
+    ) -> tuple[list[Tensor], dict[str, tf.Tensor]]:
+        if familiarity is None:
+            return list(given), {}
+        found, *deviations = familiarity(list(given))
+        return [*given, *deviations], {FAMILIARITY: found}
+
     def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments
-        rows, familiarity = compare(given)
+        rows, compared = compare(given)
         found = passes.answer(rows, draw(number, seed))
         summary, outputs = found["summary"], found["outputs"]
         if answers.summary is not None:
@@ -54,9 +62,7 @@ def trace_signatures(
             name: tf.cast(summary[name], dtype)
             for name in (*names, "mean_standard_error")
         }
-        if familiarity is None:
-            return answered
-        return answered | {FAMILIARITY: familiarity}
+        return answered | compared
 
     def draws(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *given, number, seed = arguments

@@ -13,8 +13,7 @@ from scipy import stats
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.blocks import map_blocks
-from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
+from tfbbb.prediction.compiled import fast_call, in_parts, traced
 from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity
 
 # The familiarity of rows, [n], and the further deviations of their locations, [n, k].
@@ -129,11 +128,12 @@ class Extrapolation:
         self.trial = trial
         self.changes = None if changes is None else np.asarray(changes, np.float32)
         self._reach = np.float32(_REACH) * np.asarray(log_units, np.float32)
-        self._locations: Any = np.asarray(locations, np.float32)
-        self._most = self._locations.std(axis=0)
+        locations = np.asarray(locations, np.float32)
+        self._locations = tf.constant(locations)
+        self._most = locations.std(axis=0)
         for name, given, shape in (
             ("slopes", self.slopes, (width, num_targets)),
-            ("locations", self._locations, (familiarity.num_rows, num_targets)),
+            ("locations", locations, (familiarity.num_rows, num_targets)),
         ):
             if given.shape != shape:
                 raise ValueError(
@@ -210,16 +210,6 @@ class Extrapolation:
             return found, deviations
         return self._compare(values)
 
-    def in_parts(self, inputs: Structure) -> Compared:
-        """Returns the same within a graph, in bounded memory for any number of rows."""
-        values = self.familiarity.values(inputs)
-        return map_blocks(
-            lambda first, count: self._compare(values[first : first + count]),
-            tf.shape(values)[0],
-            ROWS_AT_A_TIME,
-            (tf.TensorSpec([None]), tf.TensorSpec([None, len(self.amplitudes)])),
-        )
-
     @functools.cached_property
     def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:
         spec = tf.TensorSpec([None, len(self.slopes)], tf.float64)
@@ -256,16 +246,10 @@ class Extrapolation:
         vars(copied).pop("_compare_compiled", None)
         return copied
 
-    def in_variables(self, familiarity: Familiarity) -> Self:
-        """Returns a copy for functions to be saved, of a familiarity in variables."""
-        copied = self.of_familiarity(familiarity)
-        copied._locations = tf.Variable(self._locations, trainable=False)
-        return copied
-
     def get_config(self) -> Config:
         """Returns everything but the familiarity, which its model saves."""
         return {
-            "locations": base64.b64encode(self._locations.tobytes()).decode(),
+            "locations": base64.b64encode(self._locations.numpy().tobytes()).decode(),
             "amplitudes": self.amplitudes.tolist(),
             "slopes": self.slopes.tolist(),
             "trial": self.trial,

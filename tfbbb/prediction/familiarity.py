@@ -15,7 +15,6 @@ import tensorflow as tf
 from tfbbb.base.array_library import numpy_of
 from tfbbb.base.nested import leaves
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
-from tfbbb.prediction.blocks import map_blocks
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
 from tfbbb.tables.values import MISSING_DATE
 
@@ -244,16 +243,6 @@ class Familiarity:
             return in_parts(self._of_values_compiled, self.values(inputs))
         return self._of_values(self.values(inputs))
 
-    def in_parts(self, inputs: Structure) -> tf.Tensor:
-        """Returns the same within a graph, in bounded memory for any number of rows."""
-        values = self.values(inputs)
-        return map_blocks(
-            lambda first, count: self._of_values(values[first : first + count]),
-            tf.shape(values)[0],
-            ROWS_AT_A_TIME,
-            tf.TensorSpec([None]),
-        )
-
     def values(self, inputs: Structure) -> Tensor:
         """Returns the compared values of rows, float64 [n, p]."""
         values, is_text = _values(_columns(inputs, self.columns))
@@ -271,15 +260,11 @@ class Familiarity:
     def differences(self, inputs: Structure) -> dict[str, tf.Tensor]:
         """Returns how rows differ from the training rows.
 
-        Args:
-            inputs: Inputs of n rows, as those that `fit` takes.
-
-        Returns:
-            `is_apart`, whether a number is in a gap of its column that 1 % of the rows
-            have, [n, p]; `below` and `above`, the training values around it, infinite
-            where there is none, [n, p]; `pair`, the columns of a new pair of values, a
-            new category with itself, [n, 2], -1 for none; `nearest`, the values of the
-            nearest row, [n, p]; `farthest`, the column that differs most from it, [n].
+        `is_apart`, whether a number is in a gap of its column that 1 % of the rows
+        have, [n, p]; `below` and `above`, the training values around it, infinite where
+        there is none, [n, p]; `pair`, the columns of a new pair of values, a new
+        category with itself, [n, 2], -1 for none; `nearest`, the values of the nearest
+        row, [n, p]; `farthest`, the column that differs most from it, [n].
         """
         rows, known, width = self.encode(inputs), self._known, self._width
         below, above = self._around(rows)
@@ -300,17 +285,6 @@ class Familiarity:
             "farthest": farthest % width,
         }
 
-    def in_variables(self) -> Self:
-        """Returns a copy for functions to be saved, which share its variables."""
-        copied = copy.copy(self)
-        copied._known = Known(*(tf.Variable(x, trainable=False) for x in self._known))
-        return copied
-
-    @property
-    def variables(self) -> list[tf.Variable]:
-        """The variables of a copy by `in_variables`; empty otherwise."""
-        return [x for x in self._known if isinstance(x, tf.Variable)]
-
     def get_config(self) -> Config:
         columns, is_text, *scaling = self.encoding
         return {
@@ -322,6 +296,12 @@ class Familiarity:
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
+        if set(config) != {"columns", "is_text", "scaling", "rows"}:
+            raise ValueError(
+                "Another version of tfbbb saved this familiarity. Load the model with "
+                "that version, set `model.familiarity = None`, and save it again. "
+                f"Received: {sorted(config)}"
+            )
         names, is_text = config["columns"], np.array(config["is_text"], bool)
         names = None if names is None else tuple(names)
         rows = np.frombuffer(base64.b64decode(config["rows"]), np.float32)
@@ -364,7 +344,9 @@ class Familiarity:
         at = np.zeros((len(ranks), len(rows) + 1), np.int32)
         np.add.at(at, (ranks.argmin(axis=0), ranks.min(axis=0)), 1)
         before = np.cumsum(at.sum(axis=0)) - at.sum(axis=0)
-        return known._replace(before=before.astype(np.int32), at=at)
+        known = known._replace(before=before.astype(np.int32), at=at)
+        # Graphs that are saved share constants, but not arrays.
+        return Known(*map(tf.constant, known))
 
     def _distances_within(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean distances of representatives, and of their nearest without them.
@@ -405,10 +387,8 @@ class Familiarity:
     ) -> tf.Tensor:
         """Returns gap, new and distance of encoded rows, float32 [3, n].
 
-        Args:
-            rows: Encoded rows, [n, 2 p].
-            places: From `nearest`, for 5 or more.
-            missing: Cells that do not count, 1 among 0, [n, p]; None for none.
+        `places` are of 5 nearest rows or more; `missing` has 1 where a cell does not
+        count, [n, p].
         """
         new, places = self._new_pairs(rows), places[:, :_NEIGHBOURS]
         counts = None
@@ -507,12 +487,9 @@ class Familiarity:
     def nearest(
         self, rows: Tensor, number: int = _NEIGHBOURS, own: np.ndarray | None = None
     ) -> tf.Tensor:
-        """Returns the indices of the nearest representatives, [n, number].
+        """Returns the indices of the representatives nearest to encoded rows, [n, m].
 
-        Args:
-            rows: Encoded rows, [n, 2 p].
-            number: How many are wanted.
-            own: The index of the representative that each row is; None for other rows.
+        `own` has the index of the representative that each row is.
         """
         known, texts = self._known, np.flatnonzero(self.encoding.is_text)
         # |x - r|^2 less |x|^2.

@@ -72,8 +72,7 @@ def write_numpy_functions(
 
 def numpy_functions(root: tf.Module, signatures: Mapping[str, Any]) -> bytes:
     """Returns the functions of an export as JSON: see `read_functions`."""
-    read = [*root.read, *getattr(root, "familiarity", root).read]
-    variables = {id(variable.handle): variable for variable in read}
+    variables = {id(variable.handle): variable for variable in root.read}
     sizes = (x.shape.num_elements() * x.dtype.size for x in variables.values())
     num_bytes = sum(sizes)
     if num_bytes > _MOST_BYTES:

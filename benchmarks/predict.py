@@ -246,13 +246,13 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
 
 
 def exported(model: Any) -> list[Any]:
-    """Returns the model, exported, and loaded for TensorFlow and for NumPy."""
+    """Returns the model, exported, loaded for TensorFlow and by the usual engine."""
     import tfbbb
 
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)
-        engines = ("tensorflow", "numpy")
+        engines = ("tensorflow", "auto")
         return [tfbbb.load(path, engine=engine) for engine in engines]
 
 

@@ -27,9 +27,9 @@ def load(
     Neither Keras nor TensorFlow Probability is imported, and no code of the model's
     author runs: the SavedModel holds the whole computation. NumPy computes it, without
     the seconds that an import of TensorFlow takes; it answers a table as fast as
-    TensorFlow does, and many images or sequences at once about three times slower. Its
-    answers are TensorFlow's but for rounding: the largest difference stands in
-    `manifest.numpy`.
+    TensorFlow does, and many sequences at once about three times slower; convolutions
+    need TensorFlow. Its answers are TensorFlow's but for rounding: the largest
+    difference stands in `manifest.numpy`.
 
     Example:
 

@@ -13,17 +13,11 @@ UNIT = GENERATOR.uniform(0.05, 0.95, (2, 3)).astype(np.float64)
 POSITIVE = GENERATOR.gamma(2.0, size=(2, 3)).astype(np.float64)
 WHOLE = np.array([[0, 3, -5], [7, 2, 1]], np.int32)
 TRUTH = np.array([[True, False, True], [False, False, True]])
-IMAGES = GENERATOR.normal(size=(2, 7, 6, 4)).astype(np.float32)
-VOLUMES = GENERATOR.normal(size=(2, 5, 4, 6, 2)).astype(np.float32)
 TEXTS = np.array([b"", b"a", "Straße".encode(), b"x" * 40, b"y" * 90], object)
 
 
 def axes(*numbers):
     return np.array(numbers, np.int32)
-
-
-def kernel(*shape):
-    return GENERATOR.normal(size=shape).astype(np.float32)
 
 
 def case(name, attributes=None, /, **inputs):
@@ -39,14 +33,8 @@ def two(*names, x=X, y=Y):
     return [(name, {"x": x, "y": y}, {}) for name in names]
 
 
-def pool(name, **attributes):
-    return name, {"value" if "Avg" in name else "input": IMAGES}, attributes
-
-
 # Many of them are equal.
 DIGITS = np.random.default_rng(1).integers(0, 5, (6, 9)).astype(np.float32)
-SAME = {"padding": "SAME"}
-VALID = {"padding": "VALID"}
 CASES = [
     *one("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Exp", "Expm1", "Floor"),
     *one("IsFinite", "IsInf", "IsNan", "Neg", "Round", "Sigmoid", "Sign", "Sin"),
@@ -191,42 +179,6 @@ CASES = [
             ((0, -1), (0, 0), (1, -1), {"ellipsis_mask": 1, "end_mask": 2}),
         ]
     ],
-    *[
-        case(
-            "Conv2D",
-            {"strides": [1, s, s, 1], "dilations": [1, d, d, 1], **padding},
-            input=IMAGES,
-            filter=kernel(3, 2, inner, 6),
-        )
-        for inner in (4, 2)
-        for s, d in ((1, 1), (2, 1), (1, 2))
-        for padding in (SAME, VALID)
-    ],
-    case(
-        "Conv2D",
-        {
-            "strides": [1, 1, 1, 1],
-            "padding": "EXPLICIT",
-            "explicit_paddings": [0, 0, 2, 1, 0, 3, 0, 0],
-        },
-        input=IMAGES,
-        filter=kernel(3, 3, 4, 2),
-    ),
-    case(
-        "Conv3D",
-        {"strides": [1, 2, 1, 1, 1], **SAME},
-        input=VOLUMES,
-        filter=kernel(2, 3, 2, 2, 3),
-    ),
-    *[
-        case(
-            "DepthwiseConv2dNative",
-            {"strides": [1, 2, 2, 1], **padding},
-            input=IMAGES,
-            filter=kernel(3, 2, 4, 2),
-        )
-        for padding in (SAME, VALID)
-    ],
     case("GatherNd", params=X, indices=np.array([[0, 2], [1, 1]], np.int32)),
     *[
         case("MatrixBandPart", input=X, num_lower=axes(a)[0], num_upper=axes(b)[0])
@@ -259,19 +211,6 @@ CASES = [
     *[case(name, gradients=X, features=Y) for name in ("ReluGrad", "SoftplusGrad")],
     *[case(name, y=X, dy=Y) for name in ("SigmoidGrad", "TanhGrad")],
     case("ReverseV2", tensor=X, axis=axes(0, -1)),
-    *[
-        pool(name, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], **padding)
-        for name in ("AvgPool", "MaxPool")
-        for padding in (SAME, VALID)
-    ],
-    *[
-        case(
-            name,
-            {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 1, 2, 1], **SAME},
-            input=VOLUMES,
-        )
-        for name in ("AvgPool3D", "MaxPool3D")
-    ],
 ]
 RANDOM = "StatelessRandomUniformFullIntV2"
 LISTS = [name for name in OPERATIONS if name.startswith("TensorList")]
@@ -365,10 +304,3 @@ def test_lists_of_a_loop_hold_what_was_written():
 def test_indices_beyond_an_array_are_refused(index):
     with pytest.raises(IndexError, match="out of bounds"):
         OPERATIONS["GatherV2"]({})(X, axes(0, index), np.array(0))
-
-
-def test_channels_first_are_left_to_tensorflow():
-    with pytest.raises(ValueError, match="channels first"):
-        OPERATIONS["Conv2D"](
-            {"strides": [1, 1, 1, 1], "padding": "SAME", "data_format": "NCHW"}
-        )

@@ -62,7 +62,7 @@ def dense() -> tuple[Any, Any]:
 
 def steps() -> tuple[Any, Any]:
     inputs = keras.Input((6, 2))
-    hidden = layers.Conv1DVariational(40, 3)(inputs)
+    hidden = layers.DenseVariational(40)(inputs)
     hidden = layers.MultiHeadAttentionVariational(2, 20)(hidden, hidden)
     return inputs, keras.layers.GlobalAveragePooling1D()(hidden)
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from tfbbb.export.numpy_engine import philox
-from tfbbb.export.numpy_engine.image_operations import IMAGE_OPERATIONS
 from tfbbb.export.numpy_engine.products import einsum, row_product
 
 Attributes = dict[str, Any]
@@ -571,7 +570,6 @@ _TAKE_INDICES = ("Cast", "GatherV2")
 OF_ANY_NUMBER = (*FLOW, "Split", "SplitV", "Unpack")
 OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     **{name: _always(ufunc) for name, ufunc in _UFUNCS.items()},
-    **IMAGE_OPERATIONS,
     "AddN": _always(lambda *x: functools.reduce(np.add, x)),
     "All": _reduction(np.logical_and),
     "Any": _reduction(np.logical_or),

@@ -1,6 +1,5 @@
 """Recalibration by one factor, of logits or of distances from the mean."""
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -29,12 +28,16 @@ _LEAST_DENSITY = 1e-300
 _LIMIT = 128.0
 # Two points per octave: a likelihood does not have two minima this close together.
 _NUM_FACTORS = 29
-# Relative tolerance of the factor: a thousandth of its standard error for 10^5 rows.
-_TOLERANCE = 1e-6
+# Points beside the best one of few rows: a factor of 2.8.
+_AROUND = 3
+# Of the logarithm of a factor: a hundredth of its standard error for 10^5 rows.
+_TOLERANCE = 2e-5
 # The standard error of a factor of so many rows is 1 %, and 7 %.
 _MOST_ROWS, _ROUGH_ROWS = 5000, 100
-# Of a search near a start, whose result must not lie at an end.
-_NEAR, _INSIDE, _COARSE = math.sqrt(2.0), 0.75, 1e-4
+
+# From a factor to the loss, or to the losses of the targets.
+Loss = Callable[[float], float]
+Losses = Callable[[float], np.ndarray]
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -96,11 +99,9 @@ class Temperature(Recalibration):
         weights: np.ndarray | None = None,
     ) -> "Temperature":
         drawn = _draw_rows(prediction, targets, weights)
-        loss, rough = (_loss_of_temperature(likelihood, *rows) for rows in drawn)
-        # The temperature of similar rows, if this recalibration is fitted to some.
-        known = None if self.temperature == 1.0 else self.temperature
-        num_rows = effective_rows(drawn[0][-1])
-        return Temperature(_best_factor("temperature", loss, known, num_rows, rough))
+        losses = [_loss_of_temperature(likelihood, *rows) for rows in drawn]
+        num_rows = effective_rows(drawn[-1][-1])
+        return Temperature(_best_factor("temperature", losses, num_rows))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
         assert isinstance(likelihood, Classification)
@@ -112,7 +113,7 @@ def _loss_of_temperature(
     prediction: Predictive,
     targets: np.ndarray,
     weights: np.ndarray,
-) -> Callable[[float], float]:
+) -> Loss:
     """Returns from a temperature to the weighted mean of minus log p(y)."""
 
     def loss(temperature: float) -> float:
@@ -196,19 +197,17 @@ class VarianceScaling(Recalibration):
         weights: np.ndarray | None = None,
     ) -> "VarianceScaling":
         drawn = _draw_rows(prediction, targets, weights)
-        loss, rough = (_losses_of_factor(likelihood, *rows) for rows in drawn)
+        losses = [_losses_of_factor(likelihood, *rows) for rows in drawn]
 
-        def best(target: int) -> float:
-            # The factors of similar rows, if this recalibration is fitted to some.
-            known = self.factors[target if len(self.factors) > 1 else 0]
-            return _best_factor(
-                "factor",
-                lambda x: float(loss(x)[target]),
-                None if known == 1.0 else known,
-                rough=lambda x: float(rough(x)[target]),
-            )
+        def of_target(losses: Losses, target: int) -> Loss:
+            return lambda factor: float(losses(factor)[target])
 
-        return VarianceScaling([best(target) for target in range(targets.shape[-1])])
+        return VarianceScaling(
+            [
+                _best_factor("factor", [of_target(x, target) for x in losses])
+                for target in range(targets.shape[-1])
+            ]
+        )
 
     def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
         squares = np.square(self.factors)
@@ -248,7 +247,7 @@ def _losses_of_factor(
     prediction: Predictive,
     targets: np.ndarray,
     weights: np.ndarray,
-) -> Callable[[float], np.ndarray]:
+) -> Losses:
     """Returns from a factor to the weighted mean of minus log p(y'), by target, [k]."""
     mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
 
@@ -296,76 +295,48 @@ def scaled(
 
 
 def _best_factor(
-    name: str,
-    loss: Callable[[float], float],
-    start: float | None = None,
-    num_rows: int | None = None,
-    rough: Callable[[float], float] | None = None,
+    name: str, losses: Sequence[Loss], num_rows: int | None = None
 ) -> float:
-    """Returns the factor between 1/128 and 128 with the smallest loss.
+    """Returns the factor between 1/128 and 128 with the smallest loss, of the last one.
 
-    Refines the best factor of a grid by Brent's method on the factor's logarithm. The
-    search on the grid begins where a rough loss, if there is one, is smallest.
+    Refines the best factor of a grid, by a loss of few rows if that falls within it, by
+    Brent's method on the factor's logarithm.
     """
-    if start is not None:
-        near = _best_between(loss, start / _NEAR, start * _NEAR)
-        if _INSIDE < near / start < 1.0 / _INSIDE:
-            return near
     grid = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), _NUM_FACTORS)
-    roughly = rough or loss
-    best = int(np.argmin([roughly(math.exp(point)) for point in grid]))
-    if rough is not None:
-        best = _descent(lambda place: loss(math.exp(grid[place])), best)
-    if best in (0, _NUM_FACTORS - 1) and num_rows is not None:
+    for loss in losses:
+        best = int(np.argmin([loss(math.exp(point)) for point in grid]))
+        if 0 < best < _NUM_FACTORS - 1:
+            first, last = max(best - _AROUND, 0), min(best + _AROUND, _NUM_FACTORS - 1)
+            found = minimize_scalar(
+                lambda point: losses[-1](math.exp(point)),
+                bounds=(grid[first], grid[last]),
+                method="bounded",
+                options={"xatol": _TOLERANCE},
+            )
+            return math.exp(found.x)
+    if num_rows is not None:
         weight = 0.5 / num_rows
-        return _best_factor(name, lambda x: loss(x) + weight * math.log(x) ** 2)
-    if best in (0, _NUM_FACTORS - 1):
-        raise ValueError(
-            f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
-            "targets equal their predictions, or lie far from them. Pass more rows, "
-            "and check that the targets belong to the rows. "
-            f"Received: a likelihood that still rises at {math.exp(grid[best]):g}"
-        )
-    return _best_between(
-        loss, math.exp(grid[best - 1]), math.exp(grid[best + 1]), _TOLERANCE
+        return _best_factor(name, [lambda x: loss(x) + weight * math.log(x) ** 2])
+    raise ValueError(
+        f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
+        "targets equal their predictions, or lie far from them. Pass more rows, "
+        "and check that the targets belong to the rows. "
+        f"Received: a likelihood that still rises at {math.exp(grid[best]):g}"
     )
 
 
 def _draw_rows(
     prediction: Predictive, targets: np.ndarray, weights: np.ndarray | None
 ) -> list[tuple[Predictive, np.ndarray, np.ndarray]]:
-    """Draws as many rows as give a factor, and of these as many as give it roughly."""
-    drawn = []
+    """Draws as many rows as give a factor roughly, and as many as give it."""
     if weights is None:
         weights = np.ones(len(targets))
+    drawn: list[tuple[Predictive, np.ndarray, np.ndarray]] = []
     for most in (_MOST_ROWS, _ROUGH_ROWS):
         if len(targets) > most:
             order = np.random.default_rng(0).permutation(len(targets))
             rows = np.sort(order[:most])
             prediction = prediction.take(rows)
             targets, weights = targets[rows], weights[rows]
-        drawn.append((prediction, targets, weights))
+        drawn.insert(0, (prediction, targets, weights))
     return drawn
-
-
-def _descent(loss: Callable[[int], float], place: int) -> int:
-    """Returns the place on the grid from which on both neighbours are no better."""
-    loss = functools.cache(loss)
-    while True:
-        near = range(max(place - 1, 0), min(place + 2, _NUM_FACTORS))
-        best = min(near, key=lambda at: (loss(at), at != place))
-        if best == place:
-            return place
-        place = best
-
-
-def _best_between(
-    loss: Callable[[float], float], low: float, high: float, tolerance: float = _COARSE
-) -> float:
-    found = minimize_scalar(
-        lambda point: loss(math.exp(point)),
-        bounds=(math.log(low), math.log(high)),
-        method="bounded",
-        options={"xatol": tolerance},
-    )
-    return math.exp(found.x)

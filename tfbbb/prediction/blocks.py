@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
-from tfbbb.base.lazy import tf
-from tfbbb.base.types import Structure, Tensor
+from tfbbb.base.types import Tensor
 
-# What the computation of one block returns: nested tensors.
-Block = TypeVar("Block")
 # 256 MB of float32: the most that a prediction holds at a time.
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
@@ -59,38 +55,3 @@ def block_sizes(
     rounds = min(num_rounds, max(1, min(half // per_round, half // per_row)))
     rows = min(num_rows, max(1, half // per_row // rounds))
     return rows, rounds
-
-
-def map_blocks(
-    compute: Callable[[Tensor, Tensor], Block],
-    total: int | Tensor,
-    block: int | Tensor,
-    specs: Structure,
-) -> Block:
-    """Returns `compute(first, count)` of consecutive blocks, concatenated."""
-    num_blocks = -(-total // block)
-
-    def body(
-        index: tf.Tensor, arrays: list[tf.TensorArray]
-    ) -> tuple[tf.Tensor, list[tf.TensorArray]]:
-        first = index * block
-        results = tf.nest.flatten(compute(first, tf.minimum(block, total - first)))
-        written = [
-            array.write(index, result)
-            for array, result in zip(arrays, results, strict=True)
-        ]
-        return index + 1, written
-
-    arrays = [
-        tf.TensorArray(
-            spec.dtype, size=num_blocks, infer_shape=False, element_shape=spec.shape
-        )
-        for spec in tf.nest.flatten(specs)
-    ]
-    _, arrays = tf.while_loop(
-        lambda index, _: index < num_blocks,
-        body,
-        (tf.constant(0), arrays),
-        parallel_iterations=1,
-    )
-    return tf.nest.pack_sequence_as(specs, [array.concat() for array in arrays])

@@ -11,7 +11,6 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.inversion import bracket_of_counts, inverted, least_integer
-from tfbbb.prediction.blocks import map_blocks
 from tfbbb.prediction.draw_weights import average_over_draws
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
@@ -39,15 +38,31 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.
         invert = _invert
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
 
-    def block(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
-        rows = slice(first, first + count)
-        return invert(likelihood, levels[rows] if by_row else levels, outputs[rows])
+    num_blocks = -(-shape[0] // rows)
+
+    def of_block(
+        index: tf.Tensor, found: tf.TensorArray
+    ) -> tuple[tf.Tensor, tf.TensorArray]:
+        part = slice(index * rows, (index + 1) * rows)
+        values = invert(likelihood, levels[part] if by_row else levels, outputs[part])
+        return index + 1, found.write(index, values)
 
     one_row = tf.zeros([1, *outputs.shape[2:]], tf.float64)
     # Neither mean nor outputs have the shape of ordered classes themselves.
     event_shape = likelihood.cdf(0.0, one_row).shape[1:]
-    spec = tf.TensorSpec([None, None, *event_shape], tf.float64)
-    return map_blocks(block, shape[0], rows, spec)
+    empty = tf.TensorArray(
+        tf.float64,
+        size=num_blocks,
+        infer_shape=False,
+        element_shape=[None, None, *event_shape],
+    )
+    _, found = tf.while_loop(
+        lambda index, _: index < num_blocks,
+        of_block,
+        (tf.constant(0), empty),
+        parallel_iterations=1,
+    )
+    return found.concat()
 
 
 def _invert_steps(

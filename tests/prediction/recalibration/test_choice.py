@@ -11,6 +11,7 @@ from tests.prediction.recalibration.known_models import (
     network,
     spread_out,
 )
+from tfbbb.prediction.from_outputs import apply
 from tfbbb.prediction.recalibration import (
     ConformalIntervals,
     IsotonicPIT,
@@ -18,7 +19,6 @@ from tfbbb.prediction.recalibration import (
     VarianceScaling,
     choose,
 )
-from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted, HeldOut
 from tfbbb.scores.metrics import calibration_error, negative_log_likelihood
 

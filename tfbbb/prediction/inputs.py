@@ -1,6 +1,6 @@
 """The inputs of a prediction, in the structure of a model's own inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -40,35 +40,44 @@ def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[ArrayLike]:
     """
     if len(graph.inputs) == 1 and not isinstance(x, dict):
         return [_single(graph.inputs[0], x)]
-    leaves = _leaves(graph.input, x)
-    if leaves is None:
+    leaves = in_order(graph.input, x, lambda tensor: tensor.name)
+    if leaves is None or any(leaf is None for leaf in leaves):
         raise ValueError(_structure_message(graph, x))
     return leaves
 
 
-def _leaves(form: Any, x: ArrayLike) -> list[ArrayLike] | None:
-    """Returns the arrays in the order of the graph's inputs, None if they don't fit."""
+def in_order(form: Any, given: Any, name: Callable[[Any], str]) -> list[Any] | None:
+    """Returns what is given for each leaf of a form, None if it does not fit.
+
+    The leaves are in the order in which Keras flattens the form. In place of a list
+    there may be a dictionary by the names of the leaves, and in place of a dictionary a
+    list if Keras flattens it in its own order.
+    """
     if isinstance(form, dict):
-        if isinstance(x, list | tuple) and list(form) == sorted(form):
-            # There is one order of the inputs, which Keras takes too.
-            x = dict(zip(form, x, strict=True)) if len(x) == len(form) else x
-        if not (isinstance(x, dict) and set(form) <= set(x)):
+        is_list = isinstance(given, list | tuple) and len(given) == len(form)
+        if is_list and list(form) == sorted(form):
+            given = dict(zip(form, given, strict=True))
+        if not (isinstance(given, dict) and set(form) <= set(given)):
             return None
-        # In the order in which Keras flattens a dictionary.
         names = tree.flatten({name: name for name in form})
-        parts = [(form[name], x[name]) for name in names]
+        parts = [(form[name], given[name]) for name in names]
     elif isinstance(form, list | tuple):
-        if isinstance(x, dict) and all(map(_is_input, form)):
-            x = [x.get(tensor.name) for tensor in form]
-        if not isinstance(x, list | tuple) or len(x) != len(form):
+        if isinstance(given, dict) and not any(map(tree.is_nested, form)):
+            names = list(map(name, form))
+            given = [given[x] for x in names] if set(names) <= set(given) else None
+        if not isinstance(given, list | tuple) or len(given) != len(form):
             return None
-        parts = list(zip(form, x, strict=True))
+        parts = list(zip(form, given, strict=True))
     else:
-        value = x.get(form.name) if isinstance(x, dict) else x
-        return None if value is None else [value]
-    leaves: list[ArrayLike] = []
+        if isinstance(given, dict):
+            if name(form) in given:
+                given = given[name(form)]
+            elif "class_name" not in given:  # That of the config of a likelihood.
+                return None
+        return [given]
+    leaves: list[Any] = []
     for part in parts:
-        found = _leaves(*part)
+        found = in_order(*part, name)
         if found is None:
             return None
         leaves += found

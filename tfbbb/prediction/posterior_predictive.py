@@ -1,6 +1,6 @@
 """The posterior predictive of any Keras model with variational layers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import keras
@@ -16,7 +16,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.dropout import check_dropout, is_dropout
-from tfbbb.prediction.inputs import input_tensors
+from tfbbb.prediction.inputs import in_order, input_tensors
 from tfbbb.prediction.plan import check_method, own_method, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
@@ -223,48 +223,13 @@ def match_likelihoods(
 
 def likelihoods_in_order(given: Any, form: Any) -> list[Any] | None:
     """Returns one likelihood for each output in order, None if they do not fit."""
-    if isinstance(form, dict):
-        if isinstance(given, list | tuple) and len(given) == len(form):
-            # Keras sorts outputs by name, so a list has another order than it seems.
-            given = dict(zip(form, given, strict=True))
-            given = given if list(form) == sorted(form) else None
-        if not isinstance(given, dict) or set(form) != set(given):
-            return None
-        # In the order in which Keras flattens the outputs.
-        names = tree.flatten({name: name for name in form})
-        parts = [(given[name], form[name]) for name in names]
-    elif isinstance(form, list | tuple):
-        if isinstance(given, dict):
-            given = _by_names_of_layers(given, form)
-        if not isinstance(given, list | tuple) or len(form) != len(given):
-            return None
-        parts = list(zip(given, form, strict=True))
-    else:
-        # A config of a likelihood is a dictionary too.
-        if isinstance(given, dict) and "class_name" not in given:
-            given = _by_names_of_layers(given, [form])
-        if not isinstance(given, list | tuple):
-            return [given]
+    if not tree.is_nested(form) and isinstance(given, list | tuple):
         return list(given) if len(given) == 1 else None
-    found: list[Any] = []
-    for part in parts:
-        likelihoods = likelihoods_in_order(*part)
-        if likelihoods is None:
-            return None
-        found += likelihoods
-    return found
+    return in_order(form, given, _name_of_layer)
 
 
-def _by_names_of_layers(
-    given: Mapping[str, Any], outputs: Sequence[Any]
-) -> list[Any] | None:
-    """Returns likelihoods in the order of outputs, None if these have other names."""
-    if any(tree.is_nested(x) or not is_recorded(x) for x in outputs):
-        return None
-    names = [producer(output).name for output in outputs]
-    if sorted(names) != sorted(given):
-        return None
-    return [given[name] for name in names]
+def _name_of_layer(output: Any) -> str:
+    return producer(output).name if is_recorded(output) else ""
 
 
 def _checked(given: str | Config | Likelihood) -> Likelihood:

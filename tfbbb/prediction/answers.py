@@ -23,43 +23,35 @@ _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers about one output of a network, by a live or an exported model.
+    """The answers about one output of a network, by a live or an exported model."""
 
-    Attributes:
-        functions: For the name of each question, a function of the outputs
-            [rows, S, ..., P] and the question's arguments.
-        moments: Returns the summary of the mixture from the outputs: see
-            `tfbbb.prediction.summary`.
-        task: `"regression"` or `"classification"`.
-        ordered: Whether targets have a distribution function and quantiles.
-        discrete: Whether targets are integers.
-        noise_size: Number of standard normals that a sample takes.
-        check_targets: Returns targets, of one row each, in the shape that the functions
-            take; raises ValueError for values that cannot be targets. That of a live
-            model also takes which targets count, by a mask.
-        classes: Names of the classes; None without classes or names.
-        summary: Changes the summary of the mixture into the answered one, by the
-            answered quantiles; None if nothing changes.
-        reach: Takes levels [Q] and the index of each row's group, [rows] or None, and
-            returns the greatest score that conformal intervals or prediction sets
-            contain, [Q, k] or [rows, Q, k]: see `conformal_reach`. None if they are not
-            conformal.
-        limits: The least and the greatest number that a target may be; None for
-            classes.
-        member_weights: Weights of the members in the mixture; None for equal ones.
-    """
-
+    # By the name of each question, a function of the outputs [rows, S, ..., P] and the
+    # question's arguments.
     functions: Mapping[str, Callable[..., Tensor]]
+    # Returns the summary of the mixture of outputs: see `tfbbb.prediction.summary`.
     moments: Callable[[Tensor], Summary]
     task: Literal["regression", "classification"]
+    # Whether targets have a distribution function and quantiles.
     ordered: bool
+    # Whether targets are integers.
     discrete: bool
+    # Number of standard normals that a sample takes.
     noise_size: int
+    # Returns targets, of one row each, in the shape that the functions take; raises
+    # ValueError for values that cannot be targets. That of a live model also takes
+    # which targets count, by a mask.
     check_targets: Callable[..., np.ndarray]
+    # Names of the classes.
     classes: Sequence[str] | None = None
+    # Changes the summary of the mixture into the answered one, by answered quantiles.
     summary: Callable[[Summary, Quantiles], Summary] | None = None
+    # Takes levels [Q] and the index of each row's group, [rows] or None, and returns
+    # the greatest score that conformal intervals or prediction sets contain, [Q, k] or
+    # [rows, Q, k]: see `conformal_reach`.
     reach: Callable[[ArrayLike, Tensor | None], Tensor] | None = None
+    # The least and the greatest number that a target may be; None for classes.
     limits: Sequence[float] | None = None
+    # Weights of the members in the mixture; None for equal ones.
     member_weights: Sequence[float] | None = None
 
     @property

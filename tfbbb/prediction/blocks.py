@@ -15,18 +15,13 @@ _LIVE_TENSORS = 4
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many numbers a pass through a network holds: they bound its memory.
-
-    Attributes:
-        members: Number of members.
-        widest: Size of the network's largest tensor, per row and draw.
-        outputs: Size of its outputs, per row and draw.
-        drawn: How many numbers are drawn for one draw, whatever the rows.
-    """
+    """How many numbers a pass through a network holds: they bound its memory."""
 
     members: int
+    # Sizes of the network's largest tensor and of its outputs, per row and draw.
     widest: int
     outputs: int
+    # How many numbers are drawn for one draw, whatever the rows.
     drawn: int
 
     def num_rounds(

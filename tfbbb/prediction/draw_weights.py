@@ -33,12 +33,7 @@ def average_over_draws(
 
 
 def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> tf.Tensor:
-    """Returns the log of the average of `exp(logs)` over the draws.
-
-    Args:
-        likelihood: The likelihood, with the weights of its members.
-        logs: [rows, S, ...].
-    """
+    """Returns the log of the average of `exp(logs)`, [rows, S, ...], over the draws."""
     weights = likelihood.member_weights
     num_draws = tf.shape(logs)[1]
     if weights is not None:
@@ -54,13 +49,7 @@ def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> tf.Tensor:
 
 
 def weighted_sum(values: Tensor, weights: Sequence[float], axis: int) -> tf.Tensor:
-    """Returns the sum over an axis of values times weights.
-
-    Args:
-        values: The axis `axis` has K entries.
-        weights: [K].
-        axis: The axis of the weights.
-    """
+    """Returns the sum over an axis of K entries of values times weights, [K]."""
     ones = [1] * (len(values.shape) - axis - 1)
     shaped = tf.reshape(tf.constant(weights, values.dtype), [-1, *ones])
     return tf.reduce_sum(values * shaped, axis=axis)

@@ -20,15 +20,12 @@ from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 @dataclass(frozen=True)
 class Folding:
-    """Where the samples of a tensor are.
+    """Where the samples of a tensor are."""
 
-    Attributes:
-        in_rows: Whether they are in the leading axis, [samples * rows, ...].
-        channels: Number of channels of one sample if the samples are in the last axis,
-            [rows, ..., samples * channels]; else 0.
-    """
-
+    # Whether they are in the leading axis, [samples * rows, ...].
     in_rows: bool = False
+    # The number of channels of one sample if the samples are in the last axis, [rows,
+    # ..., samples * channels]; else 0.
     channels: int = 0
 
     @property

@@ -21,17 +21,6 @@ class LikelihoodModel(Protocol):
 
     `BayesianModel` calls the functions that take a `LikelihoodModel`, so that their
     modules cannot import `BayesianModel`.
-
-    Attributes:
-        likelihood: p(y | outputs).
-        recalibration: The recalibration of the model's predictions, or None.
-        familiarity: The familiarity of rows, or None.
-        extrapolation: The further variance of rows beyond the training rows, or None.
-        variational_layers: The layers whose weights have a posterior.
-        num_rows: Number of the rows that the model was trained on, if any.
-        variables: All variables of the model.
-        inputs: Symbolic inputs, in a list.
-        input: Symbolic inputs, in their nested structure.
     """
 
     likelihood: Likelihood

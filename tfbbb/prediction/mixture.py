@@ -9,16 +9,10 @@ from tfbbb.prediction.quantiles import quantiles
 
 
 class Mixture:
-    """The mixture of the likelihoods under S draws, of some rows.
+    """The mixture of the likelihoods under S draws of outputs [rows, S, ..., P].
 
-    The draws have equal weights, unless the likelihood has `member_weights`.
-
-    Densities, distribution functions and quantiles are computed in float64. A
-    `tfbbb.recalibration.Recalibration` changes its answers.
-
-    Args:
-        likelihood: p(y | outputs).
-        outputs: The network's outputs, [rows, S, ..., P], as the likelihood takes them.
+    The draws have equal weights, unless the likelihood has `member_weights`. Densities,
+    distribution functions and quantiles are computed in float64.
     """
 
     def __init__(self, likelihood: Likelihood, outputs: Tensor):

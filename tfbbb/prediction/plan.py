@@ -20,24 +20,17 @@ _PER_WEIGHT_READ = 0.15
 
 @dataclass(frozen=True)
 class Plan:
-    """Whether each layer of a model draws pre-activations or weights.
+    """Whether each layer of a model draws pre-activations or weights."""
 
-    Attributes:
-        local: Indices of the layers whose pre-activations are drawn; the weights of
-            all others are.
-        integrated: Indices of the last layers, one of each output, if their means are
-            integrated instead of drawn; else empty.
-        num_integrated: Number of the outputs of each of these layers, from the first
-            on, that are integrated.
-        dropout: Whether dropout layers drop.
-        linearised: Whether the network is replaced by one that is linear in its
-            weights, whose weights are drawn.
-    """
-
+    # Indices of the layers whose pre-activations are drawn; other weights are drawn.
     local: frozenset[int] = frozenset()
+    # Indices of the last layers, one of each output, if their means are integrated
+    # instead of drawn; and how many of their outputs are, from the first on.
     integrated: frozenset[int] = frozenset()
     num_integrated: int = 0
+    # Whether dropout layers drop.
     dropout: bool = False
+    # Whether weights are drawn of a network that is linear in them.
     linearised: bool = False
 
     def is_local(self, info: LayerInfo) -> bool:

@@ -30,13 +30,7 @@ class ReliabilityDiagram:
     def of(
         cls, prediction: Predictive, targets: np.ndarray, bins: int
     ) -> "ReliabilityDiagram":
-        """Computes the diagram; see `tfbbb.metrics.reliability_diagram`.
-
-        Args:
-            prediction: A prediction of classes.
-            targets: Indices of the classes, [rows, ...].
-            bins: Number of bins, of equal width from 0 to 1.
-        """
+        """Computes the diagram; see `tfbbb.metrics.reliability_diagram`."""
         found = binned_confidences(prediction, targets, bins)
         index, confidence, right = (np.ravel(values) for values in found)
         counts = np.bincount(index, minlength=bins)

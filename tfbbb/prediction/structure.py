@@ -74,22 +74,17 @@ class LRUCache(Generic[Value]):
 
 @dataclass(frozen=True)
 class LayerInfo:
-    """One variational layer of a model.
-
-    Attributes:
-        index: Its index among the model's sublayers.
-        layer: The layer.
-        is_local: Whether drawing its pre-activations is exact.
-        is_first: Whether its inputs depend on no weight that is drawn.
-        num_weights: Number of weights of one draw.
-        num_outputs: Number of outputs per row, if it is linear in a kernel.
-    """
+    """One variational layer of a model, and its index among the model's sublayers."""
 
     index: int
     layer: VariationalLayer
+    # Whether drawing its pre-activations is exact.
     is_local: bool
+    # Whether its inputs depend on no weight that is drawn.
     is_first: bool
+    # Number of weights of one draw.
     num_weights: int
+    # Number of outputs per row, if it is linear in a kernel.
     num_outputs: int
 
     @property
@@ -99,14 +94,7 @@ class LayerInfo:
 
 
 class Structure:
-    """A model's layers, its variational layers, and the sizes of its tensors.
-
-    Args:
-        model: A built Keras model.
-
-    Raises:
-        ValueError: Where its variational layers differ in their number of members.
-    """
+    """The layers of a built model, its variational layers and the sizes of tensors."""
 
     def __init__(self, model: keras.Model):
         # Hold references so that layer ids are not reused.

@@ -19,25 +19,19 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out rows, their prediction by a model that did not see them, and targets.
-
-    Attributes:
-        likelihood: p(y | outputs).
-        prediction: The prediction of the rows, not recalibrated.
-        targets: The targets of the rows, from `likelihood.check_targets`.
-        by: The input that tells groups apart, for conformal methods.
-        labels: The values of this input, [rows].
-        together: The group of each row, [rows], of which folds have all rows or none;
-            None for a group per row.
-        weights: The weight of each row, [rows]; None for 1.
-    """
+    """Held-out rows, their prediction by a model that did not see them, and targets."""
 
     likelihood: Likelihood
+    # Not recalibrated.
     prediction: Predictive
+    # From `likelihood.check_targets`.
     targets: np.ndarray
+    # The input that tells groups apart, for conformal methods, and its values, [rows].
     by: str | int | None = None
     labels: np.ndarray | None = None
+    # The group of each row, [rows], of which folds have all rows or none.
     together: np.ndarray | None = None
+    # The weight of each row, [rows].
     weights: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> "HeldOut":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfbbb.model.conversion import convert, to_deterministic
     from tfbbb.model.diagnosis import diagnose
     from tfbbb.model.model_average import ModelAverage, average
-    from tfbbb.prediction import Predictive, predictive, predictive_tensors
+    from tfbbb.prediction import Predictive, predictive
     from tfbbb.prediction.extrapolation import Extrapolation
     from tfbbb.prediction.familiarity import Familiarity
     from tfbbb.prediction.recalibration import recalibrate
@@ -64,7 +64,6 @@ _HOMES = {
     "load": "tfbbb.export",
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
-    "predictive_tensors": "tfbbb.prediction",
     "recalibrate": "tfbbb.prediction.recalibration",
     "tune": "tfbbb.training.tuning",
 }
@@ -80,7 +79,6 @@ __all__ = [
     "diagnose",
     "load",
     "predictive",
-    "predictive_tensors",
     "recalibrate",
     "to_deterministic",
     "tune",

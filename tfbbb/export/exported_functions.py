@@ -1,10 +1,8 @@
 """All functions of a SavedModel."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -29,8 +27,6 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure as NetworkStructure
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
-# Shape, data type and digest of a tensor.
-Contents = tuple[tuple[int, ...], tf.DType, bytes]
 
 
 def trace_functions(
@@ -255,7 +251,6 @@ def _programs(
 ) -> tuple[dict[str, Program], dict[str, Any]]:
     """Returns programs for the method and for `weight`, and the moments of each."""
     likelihoods, inputs = [model.likelihood], input_specs(model)
-    variables = _variables_by_contents(model.variables)
     plan = plan_for(
         NetworkStructure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )
@@ -268,7 +263,7 @@ def _programs(
             f"Received: {model!r}"
         )
     programs = {method: main}
-    moments: dict[str, Any] = {method: _share_variables(main.moments(), variables)}
+    moments: dict[str, Any] = {method: _as_variables(main.moments())}
     if method != "weight":
         # Those of a linearised network are means alone.
         held = None if plan.linearised else moments[method]
@@ -279,37 +274,8 @@ def _programs(
     return programs, moments
 
 
-def _variables_by_contents(
-    variables: Iterable[keras.Variable],
-) -> dict[Contents, tf.Variable]:
-    """Returns the TensorFlow variables behind variables of Keras, by their contents."""
-    found: dict[Contents, tf.Variable] = {}
-    for variable in variables:
-        resource = variable.value
-        if isinstance(resource, tf.Variable):
-            found.setdefault(_contents(resource), resource)
-    return found
-
-
-def _share_variables(tensors: Any, known: dict[Contents, tf.Variable]) -> Any:
-    """Returns nested tensors as variables, equal ones as one; adds new ones to `known`.
-
-    The means of a factorised posterior are variables of the model.
-    """
-
-    def share(tensor: Tensor) -> tf.Variable:
-        contents = _contents(tensor)
-        if contents not in known:
-            known[contents] = tf.Variable(tensor, trainable=False)
-        return known[contents]
-
-    return tf.nest.map_structure(share, tensors)
-
-
-def _contents(tensor: Tensor) -> Contents:
-    array = tensor.numpy()
-    digest = hashlib.sha256(array.tobytes()).digest()
-    return tuple(array.shape), tensor.dtype, digest
+def _as_variables(tensors: Any) -> Any:
+    return tf.nest.map_structure(lambda x: tf.Variable(x, trainable=False), tensors)
 
 
 def _variables_read(

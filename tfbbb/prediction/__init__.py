@@ -4,18 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfbbb.prediction.differentiable import predictive_tensors
     from tfbbb.prediction.posterior_predictive import PredictiveOptions, predictive
     from tfbbb.prediction.result import Predictive
 
-__all__ = ["Predictive", "PredictiveOptions", "predictive", "predictive_tensors"]
+__all__ = ["Predictive", "PredictiveOptions", "predictive"]
 
 # A loaded SavedModel returns a `Predictive` too, in a process without Keras.
 _MODULES = {
     "Predictive": "tfbbb.prediction.result",
     "PredictiveOptions": "tfbbb.prediction.posterior_predictive",
     "predictive": "tfbbb.prediction.posterior_predictive",
-    "predictive_tensors": "tfbbb.prediction.differentiable",
 }
 
 

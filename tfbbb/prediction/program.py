@@ -121,8 +121,8 @@ class Program:
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
         keys = [_key(x, structure) for x in likelihoods]
         key = (plan, repr(kinds), recalibration, num_beyond, *keys)
-        known = structure.programs.get(key)
-        if known is None:
+
+        def make() -> Program:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
             # One likelihood may be that of all outputs.
             outputs = outputs[:: len(outputs) // len(likelihoods)]
@@ -132,9 +132,10 @@ class Program:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known = cls(model, own, plan, inputs, recalibration, num_beyond=num_beyond)
-            structure.programs.keep(key, known)
-        return known
+            return cls(model, own, plan, inputs, recalibration, num_beyond=num_beyond)
+
+        found: Program = structure.program(key, make)
+        return found
 
     @property
     def argument_specs(self) -> Tensor:
@@ -275,7 +276,8 @@ class Program:
 
     def _drop_others(self) -> None:
         """Drops the draws of other programs that are old or from old weights."""
-        for place, other in enumerate(reversed(self.structure.programs.values())):
+        programs = list(self.structure.programs.values())
+        for place, other in enumerate(reversed(programs)):
             bound = other._bound
             if bound is not None and not (
                 place < _MOST_KEPT and bound[2].is_same(other._read())

@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import keras
 from keras import tree
@@ -29,47 +29,10 @@ from tfbbb.prediction.output_mask import OutputMask
 
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
-# As many tensors as a graph's operation may return.
-_MANY = 1000
 # Each holds its graphs and its last draws.
 _MOST_PROGRAMS = 16
-Value = TypeVar("Value")
-
-
-class LRUCache(Generic[Value]):
-    """A cache of at most so many values by key, which threads may share.
-
-    It evicts the value that was used longest ago.
-    """
-
-    def __init__(self, most: int):
-        self._most = most
-        self._values: dict[Hashable, Value] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable) -> Value | None:
-        """Returns the value of a key, or None if the cache does not hold it."""
-        with self._lock:
-            value = self._values.pop(key, None)
-            if value is not None:
-                # A dictionary is in the order in which its keys were set.
-                self._values[key] = value
-            return value
-
-    def keep(self, key: Hashable, value: Value) -> None:
-        with self._lock:
-            self._values.pop(key, None)
-            self._values[key] = value
-            while len(self._values) > self._most:
-                del self._values[next(iter(self._values))]
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def values(self) -> list[Value]:
-        """Returns the values, the most recently used at the end."""
-        with self._lock:
-            return list(self._values.values())
+# As many tensors as a graph's operation may return.
+_MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -121,8 +84,9 @@ class Structure:
         self.lasts = output_layers(model)
         # Indices of the outputs that are known to be no probabilities.
         self.logits: set[int] = set()
-        # By what they compute.
-        self.programs: LRUCache[Any] = LRUCache(_MOST_PROGRAMS)
+        # By what they compute, the most recently used at the end.
+        self.programs: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
         # Computes the mask of a graph with one output; None without such a graph.
         graph = graph_of(model)
         self.output_mask = None
@@ -137,6 +101,15 @@ class Structure:
         if known is None or not known.is_of(model):
             known = model.__dict__["_predictive_structure"] = cls(model)
         return known
+
+    def program(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns the program of a key, which `make` returns if it is not kept."""
+        with self._lock:
+            found = self.programs.pop(key, None) or make()
+            self.programs[key] = found
+            while len(self.programs) > _MOST_PROGRAMS:
+                del self.programs[next(iter(self.programs))]
+        return found
 
     def is_of(self, model: keras.Model) -> bool:
         """Whether compiled graphs of the model are still right."""

@@ -106,10 +106,10 @@ class CrossFitted:
         return self._join(lambda part: part.probabilities)
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
-        return self._join(lambda part, targets: part.log_prob(targets), y)
+        return self._join(Predictive.log_prob, y)
 
     def cdf(self, y: ArrayLike) -> np.ndarray:
-        return self._join(lambda part, values: part.cdf(values), y)
+        return self._join(Predictive.cdf, y)
 
     def quantile(self, p: float | Sequence[float]) -> np.ndarray:
         return self._join(lambda part: part.quantile(p))

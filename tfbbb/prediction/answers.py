@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.conformal_reach import conformal_bounds
 
@@ -48,7 +47,7 @@ class Answers:
     # Takes levels [Q] and the index of each row's group, [rows] or None, and returns
     # the greatest score that conformal intervals or prediction sets contain, [Q, k] or
     # [rows, Q, k]: see `conformal_reach`.
-    reach: Callable[[ArrayLike, Tensor | None], Tensor] | None = None
+    reach: Callable[[ArrayLike, np.ndarray | None], np.ndarray] | None = None
     # The least and the greatest number that a target may be; None for classes.
     limits: Sequence[float] | None = None
     # Weights of the members in the mixture; None for equal ones.
@@ -64,15 +63,14 @@ class Answers:
         summary: Summary,
         quantiles: Quantiles,
         levels: ArrayLike,
-        groups: Tensor | None = None,
-    ) -> Tensor:
+        groups: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
         `quantiles` returns the answered quantiles at levels, and `groups` is the index
         of each row's group, [rows], or None.
         """
-        xp = numpy_of(levels)
-        levels = xp.asarray(levels, np.float64)
+        levels = np.asarray(levels, np.float64)
         if not self.central_intervals:
             assert self.reach is not None
             return conformal_bounds(
@@ -84,29 +82,31 @@ class Answers:
                 limits=self.limits,
             )
         tails = 0.5 - 0.5 * levels
-        found = quantiles(xp.concatenate([tails, 1.0 - tails]))
-        return xp.stack(xp.split(found, 2, axis=1), axis=1)
+        found = quantiles(np.concatenate([tails, 1.0 - tails]))
+        return np.stack(np.split(found, 2, axis=1), axis=1)
 
     def prediction_sets(
         self,
         summary: Summary,
         quantiles: Quantiles,
         levels: ArrayLike,
-        groups: Tensor | None = None,
-    ) -> Tensor:
+        groups: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Returns whether each class is in the set of a level, [rows, Q, ..., C].
 
         A set has the most probable classes until their probabilities add up to the
         level, or to the conformal threshold (Romano, Sesia and Candes 2020, without
         randomisation). A set thus has at least one class.
         """
-        before = more_probable(summary["probabilities"])[:, None]
-        levels = numpy_of(levels).asarray(levels, np.float64)
-        if self.reach is not None:
-            reach = self.reach(levels, groups)
-            inside = before <= _with_places(reach, before) + _ROUNDING
+        before = more_probable(summary["probabilities"])[:, np.newaxis]
+        levels = np.asarray(levels, np.float64)
+        if self.reach is None:
+            # Of each place of a row, if it has several.
+            wide = levels.reshape(-1, *[1] * (before.ndim - 2))
+            inside = before < wide - _ROUNDING
         else:
-            inside = before < _with_places(levels[:, None], before) - _ROUNDING
+            # Rows have one place.
+            inside = before <= self.reach(levels, groups) + _ROUNDING
         return inside | (before <= 0.0)
 
     def ask(self, question: str, outputs: Tensor, *arguments: ArrayLike) -> Tensor:
@@ -119,7 +119,7 @@ class Answers:
         return self.functions[question](outputs, *arguments)
 
 
-def more_probable(probabilities: ArrayLike) -> Tensor:
+def more_probable(probabilities: ArrayLike) -> np.ndarray:
     """Returns the probability of the classes more probable than each, [rows, ..., C].
 
     Of two classes with the same probability, the first counts as more probable.
@@ -129,21 +129,13 @@ def more_probable(probabilities: ArrayLike) -> Tensor:
     >>> more_probable([[0.2, 0.7, 0.1]])
     array([[0.7, 0. , 0.9]])
     """
-    xp = numpy_of(probabilities)
-    probabilities = xp.asarray(probabilities, np.float64)
-    order = xp.argsort(-probabilities, axis=-1, kind="stable")
-    ranked = xp.take_along_axis(probabilities, order, axis=-1)
+    probabilities = np.asarray(probabilities, np.float64)
+    order = np.argsort(-probabilities, axis=-1, kind="stable")
+    ranked = np.take_along_axis(probabilities, order, axis=-1)
     # Those before it: the sum of none is exactly 0.
-    above = xp.concatenate([xp.zeros_like(ranked[..., :1]), ranked[..., :-1]], axis=-1)
-    before = xp.cumsum(above, axis=-1)
-    return xp.take_along_axis(before, xp.argsort(order, axis=-1), axis=-1)
-
-
-def _with_places(thresholds: Tensor, values: Tensor) -> Tensor:
-    """Returns thresholds [..., Q, 1] in the rank of values [rows, Q, ..., C]."""
-    for _ in range(len(values.shape) - 3):
-        thresholds = thresholds[..., None, :]
-    return thresholds
+    above = np.concatenate([np.zeros_like(ranked[..., :1]), ranked[..., :-1]], axis=-1)
+    before = np.cumsum(above, axis=-1)
+    return np.take_along_axis(before, np.argsort(order, axis=-1), axis=-1)
 
 
 def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tfbbb.base.array_library import numpy_of, special_of
-from tfbbb.base.lazy import tf
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.array_library import special_of
+from tfbbb.base.types import ArrayLike
 
 # The score of an interval between the quantiles of 1e-6 and 1 - 1e-6. Beyond it, a
 # distribution function near 1 has too few digits, and intervals become longer instead.
@@ -26,39 +24,38 @@ Scores = Sequence[Sequence[float]]
 def conformal_reach(
     scores: Scores,
     level: ArrayLike,
-    groups: Tensor | None = None,
+    groups: np.ndarray | None = None,
     group_scores: Sequence[Scores] = (),
-) -> Tensor:
+) -> np.ndarray:
     """Returns the greatest score that intervals or sets of a level contain, [..., k].
 
     This is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
-    infinity for j > n: n scores say nothing about such a level.
+    infinity for j > n: n scores say nothing about such a level. Scores are sorted,
+    [k, n] for n held-out rows.
 
-    With groups, each row gets the result of the scores of its group. A level that the
-    scores of a group say nothing about gets the result of all scores.
-
-    Scores are sorted, [k, n] for n held-out rows. A row's group is its index in
-    `group_scores`, from 1, or 0 for none, [rows]; the result is then [rows, ..., k].
+    With groups, each row gets the result of the scores of its group, [rows, ..., k]: of
+    its index in `group_scores`, from 1, or of all rows for 0. So does a level that the
+    scores of a group say nothing about.
     """
     reach = _reach(scores, level)
     if groups is None:
         return reach
-    xp, reaches = numpy_of(level, groups), [reach]
+    reaches = [reach]
     for scores_of_group in group_scores:
         own = _reach(scores_of_group, level)
-        reaches.append(xp.where(xp.isfinite(own), own, reach))
-    return xp.take(xp.stack(reaches), groups, axis=0)
+        reaches.append(np.where(np.isfinite(own), own, reach))
+    return np.stack(reaches)[groups]
 
 
 def conformal_bounds(
-    reach: Callable[[ArrayLike, Tensor | None], Tensor],
-    quantiles: Callable[[ArrayLike], Tensor],
+    reach: Callable[[ArrayLike, np.ndarray | None], np.ndarray],
+    quantiles: Callable[[ArrayLike], np.ndarray],
     levels: ArrayLike,
-    groups: Tensor | None = None,
+    groups: np.ndarray | None = None,
     *,
     discrete: bool = False,
     limits: Sequence[float] | None = None,
-) -> Tensor:
+) -> np.ndarray:
     """Returns lower and upper bounds of conformal intervals, [rows, 2, Q, k].
 
     The interval of a score s lies between the quantiles of the levels `Phi(-s)` and
@@ -68,73 +65,62 @@ def conformal_bounds(
     (`discrete`) get half an integer on both sides before they become longer.
     `quantiles` of levels [L] are [rows, L, k], and `reach` is as `conformal_reach`.
     """
-    xp, special = numpy_of(levels, groups), special_of(levels, groups)
     places = None
     if groups is not None:
         # Quantiles are searched for at the scores of those groups that rows have.
-        groups, places = _distinct(groups)
+        groups, places = np.unique(groups, return_inverse=True)
     scores = rounded_up(reach(levels, groups), discrete)
-    tails = 0.5 * special.erfc(math.sqrt(0.5) * xp.minimum(scores, FARTHEST))
+    tails = special_of().ndtr(-np.minimum(scores, FARTHEST))
     bounds = []
     for target in range(scores.shape[-1]):
-        score, tail = scores[..., target], xp.reshape(tails[..., target], [-1])
-        found = quantiles(xp.concatenate([tail, 1.0 - tail]))[..., target]
-        ends = xp.split(found, 2, axis=1)
+        score, tail = scores[..., target], tails[..., target].ravel()
+        found = quantiles(np.concatenate([tail, 1.0 - tail]))[..., target]
+        ends = np.split(found, 2, axis=1)
         if places is not None:
-            numbers = xp.asarray(xp.cumsum(xp.ones_like(score[0])), np.int64)
-            index = places[:, np.newaxis] * numbers[-1] + numbers - 1
-            ends = [xp.take_along_axis(end, index, axis=1) for end in ends]
-            score = xp.take(score, places, axis=0)
+            rows, shape = np.arange(len(places)), (len(places), *score.shape)
+            ends = [end.reshape(shape)[rows, places] for end in ends]
+            score = score[places]
         bounds.append(_lengthened(ends[0], ends[1], score, discrete, limits))
-    return xp.stack(bounds, axis=-1)
+    return np.stack(bounds, axis=-1)
 
 
-def rounded_up(scores: Tensor, discrete: bool) -> Tensor:
+def rounded_up(scores: np.ndarray, discrete: bool) -> np.ndarray:
     """Returns scores that hold equal scores of integers in spite of rounding."""
     if not discrete:
         return scores
     return scores * (1.0 + _ROUNDING_OF_SCORES) + _ROUNDING_OF_SCORES
 
 
-def half_of(lower: Tensor, upper: Tensor, discrete: bool) -> Tensor:
+def half_of(lower: np.ndarray, upper: np.ndarray, discrete: bool) -> np.ndarray:
     """Returns half the length of an interval; of integers, with half of one more."""
     return 0.5 * (upper - lower) + (0.5 if discrete else 0.0)
 
 
 def _lengthened(
-    lower: Tensor,
-    upper: Tensor,
-    score: Tensor,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    score: np.ndarray,
     discrete: bool,
     limits: Sequence[float] | None,
-) -> Tensor:
+) -> np.ndarray:
     """Returns bounds [rows, 2, Q], longer where the score is beyond `FARTHEST`."""
-    xp = numpy_of(lower)
-    factor = xp.maximum(score / FARTHEST, 1.0)
-    centre, half = 0.5 * (lower + upper), factor * half_of(lower, upper, discrete)
-    ends = centre - half, centre + half
+    factor = np.maximum(score / FARTHEST, 1.0)
+    centre = 0.5 * (lower + upper)
+    with np.errstate(invalid="ignore"):  # Infinite ends get their places below.
+        half = factor * half_of(lower, upper, discrete)
+        ends = np.stack([centre - half, centre + half], axis=1)
     if discrete:
-        ends = xp.ceil(ends[0]), xp.floor(ends[1])
-    if limits is not None:
-        ends = xp.maximum(ends[0], limits[0]), xp.minimum(ends[1], limits[1])
-    known = xp.isfinite(score)
-    ends = xp.where(known, ends[0], -np.inf), xp.where(known, ends[1], np.inf)
-    longer = factor > 1.0
-    return xp.stack(
-        [xp.where(longer, ends[0], lower), xp.where(longer, ends[1], upper)], axis=1
-    )
+        ends = np.stack([np.ceil(ends[:, 0]), np.floor(ends[:, 1])], axis=1)
+    ends = ends if limits is None else np.clip(ends, *limits)
+    infinite = np.array([-np.inf, np.inf])[:, np.newaxis]
+    ends = np.where(np.isfinite(score)[..., np.newaxis, :], ends, infinite)
+    is_longer = (factor > 1.0)[..., np.newaxis, :]
+    return np.where(is_longer, ends, np.stack([lower, upper], axis=1))
 
 
-def _distinct(groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the groups that rows have, [g], and the place of each row's, [rows]."""
-    if numpy_of(groups) is np:
-        return np.unique(groups, return_inverse=True)
-    return tf.unique(groups, tf.int64)
-
-
-def _reach(scores: Scores, level: ArrayLike) -> Tensor:
-    xp, num_rows = numpy_of(level), len(scores[0])
-    rank = xp.ceil((num_rows + 1.0) * (xp.asarray(level, np.float64) - _ROUNDING))
-    index = xp.clip(xp.asarray(rank, np.int32) - 1, 0, num_rows)
+def _reach(scores: Scores, level: ArrayLike) -> np.ndarray:
+    num_rows = len(scores[0])
+    rank = np.ceil((num_rows + 1.0) * (np.asarray(level, np.float64) - _ROUNDING))
+    index = np.clip(rank.astype(np.int32) - 1, 0, num_rows)
     reaches = np.pad(np.array(scores), [(0, 0), (0, 1)], constant_values=np.inf)
-    return xp.take(xp.asarray(reaches.T), index, axis=0)
+    return reaches.T[index]

@@ -164,7 +164,7 @@ class Conformal(Recalibration):
             [_times(factor, scores) for scores in self.group_scores],
         )
 
-    def reach(self, level: ArrayLike, groups: Tensor | None = None) -> tf.Tensor:
+    def reach(self, level: ArrayLike, groups: np.ndarray | None = None) -> np.ndarray:
         return conformal_reach(self.scores, level, groups, self.group_scores)
 
     def groups(self, inputs: Structure) -> tf.Tensor | None:

@@ -84,7 +84,9 @@ class Recalibration(Strategy):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(self, level: ArrayLike, groups: Tensor | None = None) -> tf.Tensor | None:
+    def reach(
+        self, level: ArrayLike, groups: np.ndarray | None = None
+    ) -> np.ndarray | None:
         """Returns the greatest score that conformal intervals or sets contain.
 
         The score is how far the target is out in its distribution, in standard

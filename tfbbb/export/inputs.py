@@ -37,15 +37,11 @@ Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Tensors(dict[str, np.ndarray]):
-    """Valid arrays by the names of a model's tensors: the result of `to_tensors`.
+    """Valid arrays by the names of a model's tensors: the result of `to_tensors`."""
 
-    Attributes:
-        columns: The columns of a table that they were read from; None for others.
-        distribution: The passes, the draws and the predictive distribution of the last
-            question about them.
-    """
-
+    # The columns of a table that they were read from.
     columns: ReadColumns | None = None
+    # The passes, the draws and the distribution of the last question about them.
     distribution: tuple[tuple[Any, int, int], Any] | None = None
 
     def take(self, rows: slice) -> "Tensors":
@@ -54,44 +50,34 @@ class Tensors(dict[str, np.ndarray]):
 
 
 def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
-    """Arranges `inputs` as the tensors of the model's signatures.
+    """Arranges `inputs` as the tensors of the model's signatures, [n] or [n, d].
 
-    Args:
-        inputs: Array of shape `[n, d]`, columns in the order of the manifest's
-            features, or of the shape of the model's only input, or a mapping from
-            column names to arrays of shape `[n]`, or a data frame. Columns that the
-            model does not read are ignored. A
-            missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
-            that may miss one. Texts are read in the notation of the column; numbers
-            of a column of dates are seconds since 1970. `Tensors` are returned as they
-            are.
-        manifest: The manifest, with the features of the model.
-
-    Returns:
-        One array per tensor by its name: [n], or [n, d] of all features. Numbers have
-        the data type of the model's input, float32 as a rule; dates are int64.
+    They are an array [n, d], columns in the order of the manifest's features, or of the
+    shape of the model's only input, a mapping from column names to arrays [n], or a
+    data frame. Columns that the model does not read are ignored. A missing value is
+    NaN, `None`, `pandas.NA` or the empty string, in columns that may miss one. Texts
+    are read in the notation of the column; numbers of a column of dates are seconds
+    since 1970. `Tensors` are returned as they are.
     """
     if isinstance(inputs, Tensors):
         return inputs
-    if isinstance(inputs, ReadColumns):
-        _check_unreadable(inputs, manifest.features)
-    tensors = _arrange(inputs, manifest)
-    if isinstance(inputs, ReadColumns):
-        tensors.columns = inputs
-    return tensors
-
-
-def _check_unreadable(columns: ReadColumns, features: Sequence[Feature]) -> None:
-    """Raises an `InputError` for a cell that cannot be read, and may not be missing."""
-    for feature in features:
-        if feature.name in columns.unreadable and not _may_miss(feature):
-            row, fault = columns.unreadable[feature.name][0]
+    if not isinstance(inputs, ReadColumns):
+        return _arrange(inputs, manifest)
+    for feature in manifest.features:
+        if feature.name in inputs.unreadable and not _may_miss(feature):
+            row, fault = inputs.unreadable[feature.name][0]
             raise InputError(f"Row {row + 1}: {fault}.", feature.name)
+    tensors = _arrange(inputs, manifest)
+    tensors.columns = inputs
+    return tensors
 
 
 def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
     features = manifest.features
-    inputs = _by_name(inputs)
+    names = getattr(inputs, "columns", None)
+    if names is not None and all(isinstance(name, str) for name in names):
+        frame: Any = inputs
+        inputs = {name: frame[name] for name in names}
     if isinstance(inputs, Mapping):
         check_names(inputs, features)
         columns = [_column(inputs[feature.name], feature) for feature in features]
@@ -101,15 +87,12 @@ def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
                 "Every column needs the same number of rows, and at least one. "
                 f"Received: {sorted(lengths)} rows"
             )
-        if manifest.inputs == "matrix":
-            return Tensors(inputs=np.stack(columns, axis=1))
-        named = zip(features, columns, strict=True)
-        return Tensors({feature.tensor: column for feature, column in named})
-    if manifest.inputs == "matrix" and features[0].kind == "numeric":
+    elif manifest.inputs == "matrix" and features[0].kind == "numeric":
         return Tensors(inputs=_matrix(inputs, manifest))
-    rows = np.asarray(inputs, dtype=object)
-    check_shape(rows.shape, features)
-    columns = [_column(rows[:, i], f) for i, f in enumerate(features)]
+    else:
+        rows = np.asarray(inputs, dtype=object)
+        check_shape(rows.shape, features)
+        columns = [_column(rows[:, i], f) for i, f in enumerate(features)]
     if manifest.inputs == "matrix":
         return Tensors(inputs=np.stack(columns, axis=1))
     return Tensors({f.tensor: x for f, x in zip(features, columns, strict=True)})
@@ -117,27 +100,14 @@ def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
 
 def find_faults(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
     """Finds values of rows that the training rows did not have."""
-    found = _find_unusual(tensors, manifest)
-    columns = tensors.columns if isinstance(tensors, Tensors) else None
-    return found if columns is None else found.with_unreadable(columns.unreadable)
-
-
-def _find_unusual(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
     features = manifest.features
     if manifest.inputs == "matrix":
         named = zip(features, tensors["inputs"].T, strict=True)
-        return manifest.row_warnings.find({f.name: column for f, column in named})
-    values = {feature.name: tensors[feature.tensor] for feature in features}
-    return manifest.row_warnings.find(values)
-
-
-def _by_name(inputs: Inputs) -> Inputs:
-    """Returns a data frame with named columns as a mapping, other inputs unchanged."""
-    names = getattr(inputs, "columns", None)
-    if names is None or not all(isinstance(name, str) for name in names):
-        return inputs
-    frame: Any = inputs
-    return {name: frame[name] for name in names}
+    else:
+        named = zip(features, [tensors[f.tensor] for f in features], strict=True)
+    found = manifest.row_warnings.find({f.name: column for f, column in named})
+    read = tensors.columns if isinstance(tensors, Tensors) else None
+    return found if read is None else found.with_unreadable(read.unreadable)
 
 
 def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
@@ -257,7 +227,9 @@ def in_row_shape(matrix: np.ndarray, manifest: Manifest) -> np.ndarray:
 def _matrix(values: npt.ArrayLike, manifest: Manifest) -> np.ndarray:
     features, shape = manifest.features, manifest.row_shape
     array = _array(values)
-    if shape is not None and array.shape[1:] in (shape, _without_last_one(shape)):
+    # Without its last axis if that has the size 1.
+    shorter = shape[:-1] if shape is not None and shape[-1] == 1 else shape
+    if shape is not None and array.shape[1:] in (shape, shorter):
         array = array.reshape(len(array), len(features))
     check_shape(array.shape, features)
     if array.dtype.kind not in _NUMERIC:
@@ -269,11 +241,6 @@ def _matrix(values: npt.ArrayLike, manifest: Manifest) -> np.ndarray:
         row, column = np.argwhere(wrong)[0]
         raise _not_a_number(array[row, column], row + 1, features[column])
     return numbers
-
-
-def _without_last_one(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns a shape of rows without its last axis if that has the size 1."""
-    return shape[:-1] if shape[-1] == 1 else shape
 
 
 def _column(values: ArrayLike, feature: Feature) -> np.ndarray:

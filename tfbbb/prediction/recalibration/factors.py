@@ -30,6 +30,8 @@ _LIMIT = 128.0
 _NUM_FACTORS = 29
 # Points beside the best one of few rows: a factor of 2.8.
 _AROUND = 3
+# The least distance of the logarithm of a factor from the ends of its search.
+_INSIDE = 0.1
 # Of the logarithm of a factor: a hundredth of its standard error for 10^5 rows.
 _TOLERANCE = 2e-5
 # The standard error of a factor of so many rows is 1 %, and 7 %.
@@ -299,20 +301,22 @@ def _best_factor(
 ) -> float:
     """Returns the factor between 1/128 and 128 with the smallest loss, of the last one.
 
-    Refines the best factor of a grid, by a loss of few rows if that falls within it, by
-    Brent's method on the factor's logarithm.
+    Refines the best factor of a grid by Brent's method on the factor's logarithm. The
+    grid may be that of a loss of few rows, unless the factor is far from the best then.
     """
     grid = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), _NUM_FACTORS)
     for loss in losses:
         best = int(np.argmin([loss(math.exp(point)) for point in grid]))
-        if 0 < best < _NUM_FACTORS - 1:
-            first, last = max(best - _AROUND, 0), min(best + _AROUND, _NUM_FACTORS - 1)
-            found = minimize_scalar(
-                lambda point: losses[-1](math.exp(point)),
-                bounds=(grid[first], grid[last]),
-                method="bounded",
-                options={"xatol": _TOLERANCE},
-            )
+        if best in (0, _NUM_FACTORS - 1):
+            continue
+        ends = grid[max(best - _AROUND, 0)], grid[min(best + _AROUND, len(grid) - 1)]
+        found = minimize_scalar(
+            lambda point: losses[-1](math.exp(point)),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": _TOLERANCE},
+        )
+        if np.min(np.abs(np.subtract(ends, found.x))) > _INSIDE:
             return math.exp(found.x)
     if num_rows is not None:
         weight = 0.5 / num_rows

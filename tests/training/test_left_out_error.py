@@ -5,7 +5,7 @@ import pytest
 
 import tfbbb
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
-from tfbbb.prediction.from_outputs import predictive_from_outputs
+from tfbbb.prediction.recalibration.from_outputs import predictive_from_outputs
 from tfbbb.training.left_out_error import Trial, competes, most_likely, relative_error
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from tfbbb.base.types import Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.prediction.recalibration import Temperature, VarianceScaling
 from tfbbb.prediction.recalibration.factors import scaling
+from tfbbb.prediction.recalibration.from_outputs import predictive_from_outputs
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.training.cross_fitting import MemberRows

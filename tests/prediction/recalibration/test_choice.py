@@ -11,7 +11,6 @@ from tests.prediction.recalibration.known_models import (
     network,
     spread_out,
 )
-from tfbbb.prediction.from_outputs import apply
 from tfbbb.prediction.recalibration import (
     ConformalIntervals,
     IsotonicPIT,
@@ -20,6 +19,7 @@ from tfbbb.prediction.recalibration import (
     choose,
 )
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted, HeldOut
+from tfbbb.prediction.recalibration.from_outputs import apply
 from tfbbb.scores.metrics import calibration_error, negative_log_likelihood
 
 ROWS = 400

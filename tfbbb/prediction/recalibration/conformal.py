@@ -12,8 +12,8 @@ from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.conformal_reach import conformal_reach
-from tfbbb.prediction.from_outputs import apply
 from tfbbb.prediction.inputs import input_tensors
+from tfbbb.prediction.recalibration.from_outputs import apply
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import conformal_scores

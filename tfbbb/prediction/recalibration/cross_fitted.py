@@ -9,7 +9,7 @@ import numpy as np
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.from_outputs import apply
+from tfbbb.prediction.recalibration.from_outputs import apply
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.tables.splitting import draw_folds

@@ -3,23 +3,18 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import may_administer
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database.tables import AuditEntry
 from service.shared.json_types import JsonObject
 
-router = APIRouter(
-    prefix="/v1/audit",
-    tags=["audit"],
-    dependencies=[may_administer],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v1/audit", "audit", may_administer)
 
 _Text = Annotated[str | None, Query(max_length=300, pattern=r"^[^\x00]*$")]
 

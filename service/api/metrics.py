@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import psutil
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 
 from service.api.feedback.repository import running_figures
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import may_read_metrics
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, Job, ModelVersion
@@ -211,9 +211,7 @@ def job_metrics(database: Database) -> Iterable[Metric]:
     return states, waiting, durations
 
 
-router = APIRouter(
-    tags=["health"], dependencies=[may_read_metrics], route_class=ScopedRoute
-)
+router = scoped_router("", "health", may_read_metrics)
 
 
 @router.get(

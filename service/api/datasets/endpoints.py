@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import defer
 
@@ -16,7 +16,7 @@ from service.api.datasets.schemas import (
 )
 from service.api.datasets.store import find_dataset
 from service.api.datasets.uploading import upload
-from service.api.http.routes import ScopedRoute, limit_body
+from service.api.http.routes import limit_body, scoped_router
 from service.api.keys.caller import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
@@ -24,7 +24,7 @@ from service.shared.database import tables
 from service.shared.files import dataset_name
 from service.shared.sandbox import Limits, Preview, PreviewTask
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedRoute)
+router = scoped_router("/v1/datasets", "datasets")
 
 
 @router.post(

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from service.api.feedback import repository
 from service.api.feedback.schemas import FeedbackAnswer, VersionFeedback, request_body
 from service.api.http.requests import add_to_log
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import (
@@ -20,12 +20,7 @@ from service.api.state import ServiceState, State
 from service.shared.json_types import JsonObject
 from service.shared.prediction_formats import JSON
 
-router = APIRouter(
-    prefix="/v1/models",
-    tags=["feedback"],
-    dependencies=[may_predict],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v1/models", "feedback", may_predict)
 
 
 @router.get(

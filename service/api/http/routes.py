@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -123,6 +123,13 @@ class ScopedRoute(LimitedRoute):
             await super().handle(scope, receive, send)
         finally:
             await asyncio.to_thread(write_reserve, settings)
+
+
+def scoped_router(prefix: str, tag: str, *scopes: Any) -> APIRouter:
+    """Creates a router of `ScopedRoute`, all of which need some scopes."""
+    return APIRouter(
+        prefix=prefix, tags=[tag], dependencies=scopes, route_class=ScopedRoute
+    )
 
 
 class PlainRoute(ScopedRoute):

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy import select
 
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.jobs import event_stream, repository
 from service.api.jobs.schemas import (
     Id,
@@ -27,7 +27,7 @@ from service.shared.errors import JobStateConflict
 from service.shared.files import JobFiles
 from service.shared.job_state import JobState
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ScopedRoute)
+router = scoped_router("/v1/jobs", "jobs")
 
 IdempotencyKey = Annotated[
     str | None,

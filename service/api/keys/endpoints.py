@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from service.api.http.routes import LimitedRoute, ScopedRoute, limit_body
+from service.api.http.routes import LimitedRoute, limit_body, scoped_router
 from service.api.keys.authentication import cookie_name
 from service.api.keys.caller import Caller, may_administer
 from service.api.keys.credential import Credential
@@ -21,12 +21,7 @@ from service.api.keys.schemas import (
 )
 from service.api.state import ServiceState, State
 
-keys = APIRouter(
-    prefix="/v1/keys",
-    tags=["keys"],
-    dependencies=[may_administer],
-    route_class=ScopedRoute,
-)
+keys = scoped_router("/v1/keys", "keys", may_administer)
 session = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
 
 KeyId = Annotated[

@@ -4,10 +4,10 @@ import asyncio
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.models.schemas import ModelName
@@ -55,12 +55,7 @@ class LabelList(BaseModel):
     labels: list[LabelStatus]
 
 
-router = APIRouter(
-    prefix="/v1/models/{name}/labels",
-    tags=["labels"],
-    dependencies=[may_predict],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v1/models/{name}/labels", "labels", may_predict)
 
 
 @router.get("", summary="List the labels of a model")

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from service.api.feedback import repository as feedback
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models.schemas import (
@@ -25,12 +25,7 @@ from service.shared.prediction_formats import JSON
 from service.shared.versions import delete_version, finish_deletions
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
-router = APIRouter(
-    prefix="/v1/models",
-    tags=["models"],
-    dependencies=[may_predict],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v1/models", "models", may_predict)
 
 
 @router.get("", summary="List the models")

@@ -3,9 +3,9 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 
-from service.api.http.routes import ScopedRoute, limit_body
+from service.api.http.routes import limit_body, scoped_router
 from service.api.keys.caller import may_predict
 from service.api.models.schemas import ModelName
 from service.api.open_inference.schemas import (
@@ -24,12 +24,7 @@ from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from tfbbb.version import __version__, commit
 
-router = APIRouter(
-    prefix="/v2",
-    tags=["open inference"],
-    dependencies=[may_predict],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v2", "open inference", may_predict)
 
 _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 # A version has no more digits.

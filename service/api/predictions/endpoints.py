@@ -1,9 +1,9 @@
 """`:predict` and `:predict-file` of models, versions and labels."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from service.api.datasets.schemas import upload_body
-from service.api.http.routes import ScopedRoute
+from service.api.http.routes import scoped_router
 from service.api.keys.caller import may_predict
 from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file
@@ -17,12 +17,7 @@ from service.api.predictions.schemas import (
     table_response,
 )
 
-router = APIRouter(
-    prefix="/v1/models",
-    tags=["predictions"],
-    dependencies=[may_predict],
-    route_class=ScopedRoute,
-)
+router = scoped_router("/v1/models", "predictions", may_predict)
 
 add_routes(
     router,

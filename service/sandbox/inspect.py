@@ -47,7 +47,7 @@ def preview(task: PreviewTask) -> Preview:
     """Reads some rows of a table."""
     apply_limits(task.limits)
     scan = TableScan(task.path, format=task.format)
-    head = scan.head(task.rows, task.skip).select(task.columns)
+    head = scan.head(task.rows).select(task.columns)
     head = typed_table(head, task.text_columns)
     columns = [map(format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]

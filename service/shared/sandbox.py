@@ -44,10 +44,9 @@ class Task(BaseModel):
 
 
 class PreviewTask(Task):
-    """Reads some rows, after those to skip."""
+    """Reads the first rows."""
 
     rows: int
-    skip: int
     columns: list[str]
     text_columns: list[str]
 

@@ -62,23 +62,13 @@ async def upload_dataset(
 
 @router.get("", summary="List datasets")
 def list_datasets(
-    state: State,
-    _: Training,
-    name: Annotated[
-        str | None, Query(description="Text that the name contains.")
-    ] = None,
-    cursor: NextCursor = None,
-    limit: PageLimit = 50,
+    state: State, _: Training, cursor: NextCursor = None, limit: PageLimit = 50
 ) -> DatasetPage:
     """Lists datasets, newest first; pass `next_cursor` to get the next page."""
     # The list shows neither columns nor problems.
     query = select(tables.Dataset).options(
         defer(tables.Dataset.columns), defer(tables.Dataset.problems)
     )
-    if name is not None:
-        # PostgreSQL refuses texts with a NUL character.
-        clean = name.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        query = query.where(tables.Dataset.name.contains(clean, autoescape=True))
     with state.database.reading() as session:
         datasets, following = page(session, query, tables.Dataset, cursor, limit)
     return DatasetPage(
@@ -101,9 +91,6 @@ async def get_preview(
     rows: Annotated[
         int, Query(ge=1, le=1000, description="Number of rows to return.")
     ] = 20,
-    skip: Annotated[
-        int, Query(ge=0, le=2**40, description="Number of rows before them.")
-    ] = 0,
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(find_dataset, state.database, id)
@@ -113,7 +100,6 @@ async def get_preview(
         format=dataset.format,
         limits=Limits.from_settings(state.settings),
         rows=rows,
-        skip=skip,
         columns=[column["name"] for column in dataset.columns],
         text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],
     )

@@ -24,12 +24,11 @@ def test_datasets_are_kept_in_postgresql_as_in_sqlite(
             again = client.post("/v1/datasets", content=table)
             assert [first.status_code, again.status_code] == [201, 200]
             made.append(first.json()["id"])
-        page = client.get("/v1/datasets?limit=2&name=a").json()
+        page = client.get("/v1/datasets?limit=2").json()
         cursor = {"cursor": page["next_cursor"]}
         rest = client.get("/v1/datasets", params=cursor).json()
         listed = [d["id"] for d in page["datasets"] + rest["datasets"]]
         assert listed == made[::-1]
-        assert client.get("/v1/datasets?name=%00").status_code == 200
         assert client.get("/v1/datasets/%00").status_code == 404
         for id in made:
             assert client.delete(f"/v1/datasets/{id}").status_code == 204

@@ -316,8 +316,6 @@ def test_binary_formats_yield_their_rows_in_batches(tmp_path, write):
     assert scan.num_rows == len(table)
     assert read_table(path).equals(table)
     assert scan.head(3).equals(table.slice(0, 3))
-    assert scan.head(3, skip=150_000).equals(table.slice(150_000, 3))
-    assert scan.head(3, skip=200_000).equals(table.slice(0, 0))
 
 
 def test_a_shuffled_pandas_index_across_blocks_is_left_out(tmp_path, monkeypatch):

@@ -199,19 +199,14 @@ class TableScan:
             self._schema, self._num_rows = schema, num_rows
             return total
 
-    def head(self, num_rows: int, skip: int = 0) -> pa.Table:
-        """Returns the first rows, or so many after `skip` others."""
+    def head(self, num_rows: int) -> pa.Table:
+        """Returns the first rows."""
         while True:
             batches: list[pa.RecordBatch] = []
-            left, before = num_rows, skip
+            left = num_rows
             try:
                 for batch in self.read():
-                    passed = min(before, batch.num_rows)
-                    before -= passed
-                    # Rows that are passed over stay in memory no longer.
-                    if passed == batch.num_rows and batches:
-                        continue
-                    batches.append(batch.slice(passed, left))
+                    batches.append(batch.slice(0, left))
                     left -= batches[-1].num_rows
                     if not left:
                         break

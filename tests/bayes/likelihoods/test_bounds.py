@@ -22,6 +22,7 @@ TARGETS = {
 }
 LOG_LINKS = [name for name in TARGETS if name not in ("beta", "student_t")]
 EVERY = pytest.mark.parametrize("name", TARGETS)
+DRAWS = 5_000
 
 
 def built(name, **options):
@@ -111,20 +112,20 @@ def test_far_outputs_still_have_gradients(name):
 def test_bounded_distribution_is_consistent(name):
     likelihood = adapted(name)
     outputs = np.array([[2.5, 1.0], [-4.0, 0.0]])[:, : likelihood.num_outputs(1)]
-    noise = np.random.default_rng(1).normal(size=(20_000, 2, 1))
-    drawn = likelihood.sample(np.tile(outputs, (20_000, 1, 1)), noise).numpy()
+    noise = np.random.default_rng(1).normal(size=(DRAWS, 2, 1))
+    drawn = likelihood.sample(np.tile(outputs, (DRAWS, 1, 1)), noise).numpy()
     for value in (0.3, 3.0, 40.0):
         below = np.mean(drawn <= value, axis=0)
-        # Four standard errors of 20 000 draws.
+        # Four standard errors of a share.
         expected = likelihood.cdf(value, outputs)
-        np.testing.assert_allclose(below, expected, atol=4 * 0.5 / math.sqrt(20_000))
+        np.testing.assert_allclose(below, expected, atol=4 * 0.5 / math.sqrt(DRAWS))
     # The mean of draws up to their 0.9 quantile, by quadrature of the quantiles.
     levels = (np.arange(2_000) + 0.5) / 2_000 * 0.9
     quantiles = likelihood.quantile(levels[:, np.newaxis, np.newaxis], outputs).numpy()
     cut = likelihood.quantile(0.9, outputs).numpy()
     below = np.where(drawn <= cut, drawn, np.nan)
     if not likelihood.discrete:
-        error = 5 * np.nanstd(below, axis=0) / math.sqrt(20_000)
+        error = 5 * np.nanstd(below, axis=0) / math.sqrt(DRAWS)
         difference = np.nanmean(below, axis=0) - quantiles.mean(axis=0)
         assert np.all(np.abs(difference) < error)
 

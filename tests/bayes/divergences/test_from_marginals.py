@@ -25,7 +25,16 @@ PRIORS = [
     priors.Horseshoe(0.3),
 ]
 families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
-each_prior = pytest.mark.parametrize("prior", PRIORS, ids=repr)
+# Each prior with two families, and the pair that has a form of its own.
+pairs = pytest.mark.parametrize(
+    ("family", "prior"),
+    [
+        (FAMILIES[0], PRIORS[1]),
+        *((FAMILIES[i % 4], prior) for i, prior in enumerate(PRIORS)),
+        *((FAMILIES[(i + 2) % 4], prior) for i, prior in enumerate(PRIORS)),
+    ],
+    ids=repr,
+)
 
 
 @families
@@ -112,9 +121,7 @@ def test_expectation_under_a_horseshoe_is_the_density_at_the_mean_square():
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.few(6)
-@families
-@each_prior
+@pairs
 def test_gradients_are_the_finite_differences(family, prior):
     weight = variational_weight(family, prior, shape=(5, 2), dtype="float64")
     values = [variable.value for variable in weight.variables.values()]
@@ -129,9 +136,7 @@ def test_gradients_are_the_finite_differences(family, prior):
         np.testing.assert_allclose(gradient, slope, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.few(6)
-@families
-@each_prior
+@pairs
 def test_members_are_a_loop_over_single_weights(family, prior):
     weight = variational_weight(family, prior, members=3)
     assert closed_form_of(weight) is not None

@@ -18,6 +18,16 @@ FAMILIES = [
 SHAPES = [(4, 3), (2, 1, 2, 3), (5,), (1,)]
 families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
+# Each family with two shapes.
+pairs = pytest.mark.parametrize(
+    ("family", "shape"),
+    [
+        (family, SHAPES[(i + j) % 4])
+        for i, family in enumerate(FAMILIES)
+        for j in (0, 1)
+    ],
+    ids=repr,
+)
 
 
 def lower_triangular(log_scale, correlations):
@@ -57,9 +67,7 @@ def covariance_of(weight):
             return np.kron(*(root @ root.T for root in roots))
 
 
-@pytest.mark.few(12)
-@families
-@shapes
+@pairs
 def test_draws_have_the_mean_and_the_covariance_of_q(family, shape):
     weight, count = variational_weight(family, shape=shape), 20_000
     draws = np.asarray(weight.draw(tf.constant([0, 1]), count)).reshape(count, -1)
@@ -96,9 +104,7 @@ def test_log_prob_and_entropy_are_those_of_scipy(family, shape):
     np.testing.assert_allclose(entropy, exact.entropy(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.few(8)
-@families
-@shapes
+@pairs
 def test_members_are_a_loop_over_single_posteriors(family, shape):
     weight = variational_weight(family, shape=shape, members=3)
     noise = weight.noise(tf.constant([0, 3]), samples=2)

@@ -380,7 +380,7 @@ def test_last_layer_has_its_loss_in_closed_form_where_exact():
     assert estimator(network(), likelihood="normal", **full) == "ClosedForm"
     heteroscedastic = tfbbb.likelihoods.Normal(heteroscedastic=True)
     for options in (
-        {"likelihood": "normal", "posterior": "point"},
+        {"likelihood": "normal", "posterior": tfp.distributions.Laplace},
         {"likelihood": "normal", "estimator": "auto"},
         {"likelihood": "normal", "where": "all"},
         {"likelihood": "laplace"},

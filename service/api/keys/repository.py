@@ -123,7 +123,8 @@ def create_first_key(
     database: Database, settings: Settings, host: str
 ) -> Credential | None:
     """Ensures that a prepared service that is about to listen has an admin key."""
-    with database.reading() as session:
+    # `_admin_keys` locks, which PostgreSQL refuses in a transaction that reads.
+    with database.writing() as session:
         has_admin = bool(_admin_keys(session, database.now(session)))
     if settings.insecure or has_admin:
         return None

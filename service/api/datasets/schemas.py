@@ -21,53 +21,6 @@ DatasetId = Annotated[
 ]
 
 
-class Histogram(BaseModel):
-    """How often the values of a column lie between two edges."""
-
-    edges: list[float] | list[str] = Field(
-        description="Edges of the bins, one more than bins; of dates texts."
-    )
-    counts: list[int] = Field(description="Number of values in each bin.")
-
-
-class DatasetColumn(BaseModel):
-    """A column of a table, with statistics of its values."""
-
-    name: str
-    type: str = Field(
-        description="`number`, `text`, `boolean`, `date` (or time) or `other`."
-    )
-    missing: int = Field(description="Number of missing values.")
-    distinct: int | None = Field(
-        description="Number of distinct values; `null` above 1000."
-    )
-    min: float | str | None = Field(None, description="Minimum of numbers or dates.")
-    max: float | str | None = None
-    mean: float | None = Field(None, description="Mean of numbers.")
-    std: float | None = None
-    most_common: list[tuple[str | bool, int]] | None = Field(
-        None,
-        description="The most common texts or booleans with their counts; empty if "
-        "there are too many.",
-    )
-    histogram: Histogram | None = Field(
-        None, description="Of numbers and dates, in about 20 bins of equal width."
-    )
-    role: str | None = Field(
-        None,
-        description="`feature`, or `left out` by a job, unless the column is its "
-        "target or the job overrules it.",
-    )
-    kind: str | None = Field(
-        None,
-        description="What a job takes a feature for: `number`, `text`, `hashed text`, "
-        "`boolean`, `duration`, `ordered` or `date`.",
-    )
-    remarks: list[str] | None = Field(
-        None, description="How the column was understood, or why it is left out."
-    )
-
-
 class DatasetSummary(BaseModel):
     """An uploaded table in the list of datasets."""
 
@@ -85,7 +38,10 @@ class DatasetSummary(BaseModel):
 class Dataset(DatasetSummary):
     """An uploaded table."""
 
-    columns: list[DatasetColumn]
+    columns: list[JsonObject] = Field(
+        description="What a job takes each column for, with statistics of its values, "
+        'as in the section "The columns of a dataset" of `docs/service.md`.'
+    )
     problems: list[str] = Field(
         description="What the whole table needs before training, and how it was read.",
         examples=[["The table has 7 rows; at least 10 are needed."]],

@@ -78,19 +78,3 @@ def test_rows_and_columns_predict(
         means = answer[key]["mean"]
     # The mean of 100 draws has an error of 0.01: five of those.
     np.testing.assert_allclose(means, [[3.5], [4.0], [5.5]], atol=0.05)
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "status", "message"),
-    [
-        ("half:predict", {"instances": [1.0]}, 404, "no model with this name"),
-        ("half_plus_three:predict", {"instances": ["a"]}, 400, "Row 1, column 'x'"),
-    ],
-)
-def test_mistake_is_an_error_with_a_message(
-    served: httpx.Client, path: str, body: Any, status: int, message: str
-) -> None:
-    found, answer = post(served, path, body)
-    assert found == status
-    assert list(answer) == ["error", "code", "field"]
-    assert message in answer["error"]

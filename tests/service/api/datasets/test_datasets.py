@@ -69,7 +69,7 @@ def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
     ]
     rooms = columns["rooms"]["histogram"]
     assert rooms == {"edges": [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5], "counts": [6] * 5}
-    assert columns["constant"]["histogram"] is None
+    assert columns["constant"]["most_common"] == [["same", 30]]
 
 
 def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from service.shared.settings import Settings
 from tests.service.serving import ask, serving, wait_until_ready
+from tests.waiting import wait_until
 from tfbbb.tables import read_table
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import Format
@@ -101,7 +102,7 @@ def test_blocks_are_joined_in_their_order(saved_models: Path, tmp_path: Path) ->
         assert found["mean"].to_pylist() == pytest.approx(
             [4 * row for row in numbers], abs=0.5
         )
-        assert not list((tmp_path / "uploads").iterdir())
+        wait_until(lambda: not list((tmp_path / "uploads").iterdir()), 10.0)
 
 
 def test_progress_comes_before_the_file(client: httpx.Client) -> None:

@@ -11,9 +11,9 @@ from service.shared.errors import Unavailable
 from service.shared.queue import Queue
 from tests.service.queued import submitted
 from tests.service.stores import directory_store
-from tfbbb.export.manifest import MANIFEST_PATH
+from tfbbb.export.manifest import MANIFEST_PATH, SCHEMA_VERSION
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "4" / "columns"
+GOLDEN = Path(__file__).parents[2] / "golden" / str(SCHEMA_VERSION) / "columns"
 
 
 @pytest.fixture

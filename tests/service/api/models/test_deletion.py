@@ -18,8 +18,9 @@ from tests.service.api.models.test_labels import put
 from tests.service.queued import submitted
 from tests.service.serving import ask
 from tests.service.stores import directory_store
+from tfbbb.export.manifest import SCHEMA_VERSION
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "4" / "columns"
+GOLDEN = Path(__file__).parents[3] / "golden" / str(SCHEMA_VERSION) / "columns"
 BODY = {"instances": [[1, 2, 3]]}
 
 

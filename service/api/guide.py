@@ -9,7 +9,6 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import service
-from service.shared.errors import UnknownPage
 
 # `make docs` builds it here, and the wheel includes it.
 GUIDE = Path(service.__file__).parent / "guide"
@@ -37,20 +36,13 @@ async def open_guide() -> Response:
 async def get_guide_file(path: str, request: Request) -> Response:
     """Returns a file of the site."""
     if not GUIDE.is_dir():
-        raise UnknownPage(
+        raise HTTPException(
+            404,
             "This installation has no guide: run `make docs` in the source tree, and "
-            "start or install the service from there."
+            "start or install the service from there.",
         )
     name = posixpath.normpath(path) if path else "index.html"
-    try:
-        files = StaticFiles(directory=GUIDE)
-        response = await files.get_response(name, request.scope)
-    except HTTPException as error:
-        if error.status_code != 404:
-            raise
-        raise UnknownPage(
-            "The guide has no such page: /guide opens its first one. "
-            f"Received: {request.url.path!r:.200}"
-        ) from None
+    files = StaticFiles(directory=GUIDE)
+    response = await files.get_response(name, request.scope)
     response.headers.update(_HEADERS)
     return response

@@ -70,12 +70,6 @@ class UnknownKey(ServiceError):
     status = 404
 
 
-class UnknownPage(ServiceError):
-    """The guide has no such page, or this installation has no guide."""
-
-    status = 404
-
-
 class UnknownJob(ServiceError):
     """There is no such job, or it was deleted."""
 

@@ -28,12 +28,6 @@ MOST_MODELS = 100
 _fields: ContextVar[JsonObject | None] = ContextVar("fields", default=None)
 
 
-def request_id() -> str | None:
-    """Returns the id of the request that this task handles; None outside requests."""
-    fields = _fields.get()
-    return None if fields is None else fields["request_id"]
-
-
 def add_to_log(**fields: object) -> None:
     """Adds fields to the line of the request that this task handles."""
     line = _fields.get()

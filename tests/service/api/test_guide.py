@@ -47,7 +47,7 @@ def test_other_paths_are_no_pages(anyone: httpx.Client, path: str) -> None:
     request.url = request.url.copy_with(raw_path=f"/guide/{path}".encode())
     response = anyone.send(request)
     assert response.status_code == 404
-    assert "/guide opens its first one" in response.json()["error"]
+    assert response.json()["code"] == "not_found"
 
 
 def test_an_installation_without_a_guide_says_so(

@@ -10,16 +10,15 @@ from fastapi import FastAPI, HTTPException
 from prometheus_client import CollectorRegistry
 
 from service.api.http.errors import answer_errors_in_one_shape
-from service.api.http.requests import HEADER, Requests, add_to_log, logger, request_id
+from service.api.http.requests import HEADER, Requests, add_to_log, logger
 
 
 def app() -> FastAPI:
     made = FastAPI()
 
     @made.get("/rows")
-    async def rows() -> str | None:
+    async def rows() -> None:
         add_to_log(model="houses", version=2, rows=3)
-        return request_id()
 
     @made.get("/health/{part}")
     async def health(part: str) -> None:
@@ -47,11 +46,9 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
     return lambda: [r.fields for r in caplog.records if r.name == logger.name]  # type: ignore[attr-defined]
 
 
-def test_sane_id_is_kept_and_reaches_the_endpoint() -> None:
+def test_sane_id_is_kept() -> None:
     response = get("/rows", **{HEADER: "abc-1.2_3"})
     assert response.headers[HEADER] == "abc-1.2_3"
-    assert response.json() == "abc-1.2_3"
-    assert request_id() is None
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 129])

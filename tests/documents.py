@@ -29,11 +29,11 @@ PICTURED_PAGES = (
 )
 # The sizes of a program, which its short form makes smaller.
 _SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
-# The job of a page takes the fewest steps, of one network.
+# A job of a page takes the fewest steps, of one network, and no time for what follows.
 _JOB = (
     '"training": {"epochs": 4}',
-    '"training": {"steps": 4, "kl_schedule": "constant"}, '
-    '"model": {"members": 1, "likelihood": "normal"}',
+    '"training": {"steps": 4, "kl_schedule": "constant", "max_seconds": 1}, '
+    '"model": {"members": 1, "likelihood": "normal"}, "recalibration": "none"',
 )
 # An estimator that is given nothing takes a thousand steps of the default recipe.
 _ESTIMATOR = (

@@ -26,7 +26,7 @@ from tests.ports import free_port
 from tfbbb.tables import read_table
 
 NUM_PROGRAMS = {
-    "README.md": 2,
+    "README.md": 1,
     "docs/coming_from.md": 6,
     "docs/evidence.md": 6,
     "docs/inference.md": 12,

@@ -27,7 +27,7 @@ MODEL = "houses"
 SPEC: dict[str, Any] = {
     "target": "price",
     "training": {"steps": 60, "kl_schedule": "constant"},
-    "model": {"members": 2, "hidden_units": [8], "likelihood": "normal"},
+    "model": {"members": 1, "hidden_units": [8], "likelihood": "normal"},
 }
 # The columns of the predictions in a file.
 PREDICTED = [

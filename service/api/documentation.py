@@ -10,8 +10,12 @@ from typing import Any, Literal
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse
+from pydantic.json_schema import models_json_schema
 
+from service.api.feedback.schemas import FeedbackRequest
 from service.api.http.errors import ErrorBody
+from service.api.predictions.schemas import PredictRequest
+from service.predicting.codecs.open_inference import InferRequest
 from service.shared.json_types import JsonObject
 
 _FILES = Path(str(files("fastapi_swagger") / "resources"))
@@ -51,6 +55,8 @@ async def get_file(
     return FileResponse(_FILES / file)
 
 
+# Those that FastAPI does not read itself.
+_MODELS = (ErrorBody, PredictRequest, FeedbackRequest, InferRequest)
 # The keys of schemas that are made of others.
 _REFERRING = {"$ref", "allOf", "anyOf", "oneOf"}
 
@@ -58,27 +64,19 @@ _REFERRING = {"$ref", "allOf", "anyOf", "oneOf"}
 def describe_portably(app: FastAPI) -> None:
     """Makes the description of an application valid OpenAPI 3.1, for all generators."""
     made = app.openapi
+    _, described = models_json_schema(
+        [(model, "validation") for model in _MODELS],
+        ref_template="#/components/schemas/{model}",
+    )
 
     def openapi() -> JsonObject:
         if app.openapi_schema is None:
-            app.openapi_schema = _portable(made())
-            _name_bodies(app.openapi_schema)
-            schemas = app.openapi_schema["components"]["schemas"]
-            schemas[ErrorBody.__name__] = ErrorBody.model_json_schema()
+            document = made()
+            document["components"]["schemas"] |= described["$defs"]
+            app.openapi_schema = _portable(document)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _name_bodies(document: JsonObject) -> None:
-    """Moves the schemas of bodies to those with names, so that they are one class."""
-    for path in document["paths"].values():
-        for operation in path.values():
-            content = operation.get("requestBody", {}).get("content", {})
-            body = content.get("application/json", {})
-            if name := body.get("schema", {}).get("title"):
-                document["components"]["schemas"][name] = body["schema"]
-                body["schema"] = {"$ref": f"#/components/schemas/{name}"}
 
 
 def _portable(part: Any) -> Any:

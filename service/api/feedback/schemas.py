@@ -88,6 +88,6 @@ def request_body() -> JsonObject:
     """Returns the OpenAPI description of the body, with examples for the demo model."""
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
     examples = {"Rows": {"value": {"instances": [patient], "targets": [151]}}}
-    schema = FeedbackRequest.model_json_schema()
+    schema = {"$ref": "#/components/schemas/FeedbackRequest"}
     content = {"application/json": {"schema": schema, "examples": examples}}
     return {"required": True, "content": content}

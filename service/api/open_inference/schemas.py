@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from service.predicting.codecs.open_inference import (
     DATATYPES_BY_DTYPE,
     Datatype,
-    InferRequest,
     Parameters,
 )
 from service.shared.json_types import JsonList, JsonObject
@@ -79,11 +78,7 @@ class InferResponse(BaseModel):
 
 def infer_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `infer`."""
-    schema = InferRequest.model_json_schema()
-    definitions = schema.pop("$defs")
-    # References into a body do not work in OpenAPI, so the definitions are inlined.
-    schema["properties"]["inputs"]["items"] = definitions["InputTensor"]
-    schema["properties"]["outputs"]["anyOf"][0]["items"] = definitions["OutputRequest"]
+    schema = {"$ref": "#/components/schemas/InferRequest"}
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
     tensor = {"name": "inputs", "shape": [1, 10], "datatype": "FP32", "data": patient}
     example = {"id": "1", "inputs": [tensor], "outputs": [{"name": "mean"}]}

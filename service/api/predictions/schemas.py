@@ -131,9 +131,7 @@ class PredictResponse(_NamedResponse):
 
 def table_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `:predict`."""
-    schema = PredictRequest.model_json_schema()
-    # References into a body do not work in OpenAPI, so the definition is inlined.
-    schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
+    schema = {"$ref": "#/components/schemas/PredictRequest"}
     examples = {name: {"value": value} for name, value in _table_examples().items()}
     return {
         "required": True,

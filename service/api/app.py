@@ -73,10 +73,8 @@ def create_app(
 ) -> FastAPI:
     """Creates an API process of the service, an ASGI application.
 
-    Args:
-        settings: The settings; by default those of the environment.
-        refreshes: When the API processes have read the models directory; one without
-            others, and without a parent, prepares the database itself.
+    The settings are by default those of the environment. A process without `refreshes`
+    has no parent and no others beside it, and prepares the database itself.
     """
     settings = settings or Settings.from_environment()
     registries = Registries()

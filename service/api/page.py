@@ -35,12 +35,8 @@ class PageFiles:
     """The files of the page.
 
     The modules import each other by relative paths, so one digest of all files in the
-    path of each makes them immutable, without a build that renames them.
-
-    Args:
-        shell: The HTML of `/`.
-        digest: Hash of the names and contents of all files.
-        contents: The other files by name.
+    path of each makes them immutable, without a build that renames them. `shell` is
+    the HTML of `/`, and `contents` has the other files by name.
     """
 
     shell: bytes

@@ -107,11 +107,7 @@ _FIELD = re.compile(rb'(?:^|;)\s*name="?([^";]*)', re.IGNORECASE)
 
 
 class FormFile:
-    """The part `file` of a form, as it arrives; its content is not stored.
-
-    Attributes:
-        name: The name of the file, once it arrives, or None.
-    """
+    """The part `file` of a form, as it arrives, and its `name` from then on."""
 
     def __init__(self, content_type: str) -> None:
         boundary = _BOUNDARY.search(content_type)

@@ -42,14 +42,7 @@ async def upload(
 
 @dataclass(frozen=True)
 class ReceivedFile:
-    """The file of a request, which its owner must close.
-
-    Args:
-        file: The file.
-        name: Its name, `table` by default.
-        is_named: Whether the request has the name.
-        format: Its format.
-    """
+    """The file of a request, which its owner must close; it may have no name."""
 
     file: UploadFile
     name: str

@@ -62,8 +62,8 @@ def predict(task: PredictTask, report: Callable[[JsonObject], object]) -> Predic
             first += part.num_rows
 
     with PredictedFile(scan, task.output, task.written) as predicted:
-        for _, answers in predict_rows(scan, ask):
-            predicted.add(answers)
+        for rows, answers in predict_rows(scan, ask):
+            predicted.add(rows, answers)
         shown = predicted.write()
     shown.remarks += ColumnFaults.joined(faults).describe()
     return shown

@@ -22,50 +22,64 @@ _SHOWN = 20
 
 
 class PredictedFile:
-    """The rows of a file and their predictions, which wait in a file, too."""
+    """The rows of a file with their predictions, which wait in another file."""
 
     def __init__(self, scan: TableScan, output: Path, written: Format) -> None:
         self._scan, self._output, self._written = scan, output, written
         self._has_warnings = False
-        self._doubt = _Doubt()
+        self._doubt, self._types = _Doubt(), PlainTypes()
+        # A CSV file has the texts as they are.
+        self._keeps_texts = isinstance(scan.dialect, Dialect)
 
     def __enter__(self) -> Self:
-        self._answers = SpooledTable(self._output.parent).__enter__()
+        self._both = SpooledTable(self._output.parent).__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._answers.__exit__(*error)
+        self._both.__exit__(*error)
 
-    def add(self, answers: pa.Table) -> None:
-        """Adds the predictions of the next rows."""
+    def add(self, rows: pa.Table, answers: pa.Table) -> None:
+        """Adds the next rows with their predictions."""
         self._has_warnings |= answers["warnings"].null_count < len(answers)
         self._doubt.add(answers)
+        for batch in [] if self._keeps_texts else rows.to_batches():
+            self._types.add(batch)
         if self._written not in ("parquet", "arrow"):
             answers = with_sensible_digits(answers)
-        self._answers.append(answers)
+        self._schema, self._predicted = rows.schema, answers.column_names
+        names = [*rows.column_names, *self._predicted]
+        self._both.append(pa.table([*rows.columns, *answers.columns], names=names))
 
     def write(self) -> PredictedRows:
         """Writes the file; returns some of its rows."""
-        answers = self._answers.rows()
         # Most files have no row with a warning.
         left_out = () if self._has_warnings else ("warnings",)
-        predicted = [name for name in answers.names if name not in left_out]
-        names = _without_clash(self._scan.schema.names, predicted)
+        predicted = [name for name in self._predicted if name not in left_out]
+        names = _without_clash(self._schema.names, predicted)
         shown = _ShownRows(self._doubt.rows)
+        dialect = self._scan.dialect
 
-        def joined() -> Iterator[pa.RecordBatch]:
+        def named() -> Iterator[pa.RecordBatch]:
             at = 0
-            for batch in self._given():
-                found = answers.take(batch.num_rows).select(predicted)
-                columns = [*batch.columns, *found.columns]
+            for batch in self._both.batches():
+                given = batch.select(range(len(names)))
+                if not self._keeps_texts:
+                    metadata = self._schema.metadata
+                    given = self._types.convert(given.replace_schema_metadata(metadata))
+                answers = batch.columns[len(names) :]
+                kept = [
+                    column
+                    for name, column in zip(self._predicted, answers, strict=True)
+                    if name in predicted
+                ]
+                columns = [*given.columns, *kept]
                 both = pa.RecordBatch.from_arrays(columns, [*names, *predicted])
                 shown.add(both, at)
                 at += batch.num_rows
                 yield both
 
-        batches = joined()
+        batches = named()
         first = next(batches)
-        dialect = self._scan.dialect
         with self._output.open("wb") as file:
             write_rows(
                 pa.RecordBatchReader.from_batches(
@@ -84,13 +98,6 @@ class PredictedFile:
             doubtful_by=self._doubt.by,
             remarks=remarks,
         )
-
-    def _given(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows as the file has them: the texts of CSV as they are."""
-        if isinstance(self._scan.dialect, Dialect):
-            return self._scan.batches()
-        types = self._scan.collect(PlainTypes, PlainTypes.add)
-        return map(types.convert, self._scan.batches())
 
 
 class _Doubt:

@@ -276,6 +276,14 @@ def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
     assert read_table(tmp_path / "table.csv").equals(whole)
 
 
+@pytest.mark.parametrize("type_", [pa.int32(), pa.float32(), pa.timestamp("ms")])
+def test_columns_with_a_type_keep_it(type_):
+    batch = pa.RecordBatch.from_arrays([pa.array([1, None], type_)], ["a"])
+    types = PlainTypes()
+    types.add(batch)
+    assert types.convert(batch).equals(batch)
+
+
 def test_a_late_wider_cell_widens_the_column_type(tmp_path, monkeypatch):
     rows = ["1,,2020-01-01\n"] * 100 + ["2.5,x,2020-01-01T10:00:00\n", "1,y,\n"]
     (tmp_path / "table.csv").write_text("a,b,c\n" + "".join(rows))

@@ -174,24 +174,19 @@ def _read(
             continue
         if start and _may_follow_titles(reading):
             best = max(best or reading, reading, key=lambda one: one.share)
-        elif not start and len(row.cells) > 1 and not _is_unnamed(row.cells):
+        elif (
+            not start
+            and len(row.cells) > 1
+            and (all(map(str.strip, row.cells)) or may_begin_with_index(row.cells))
+        ):
             best = reading
-        if (best is not None and best.share == 1) or not _is_title(row):
+        first, *others = row.cells
+        is_title = first.startswith("#") or not any(map(str.strip, others))
+        if (best is not None and best.share == 1) or not is_title:
             break
     if best is None and rows and len(rows[0].cells) > 1:
         return Reading(dialect, rows)
     return best
-
-
-def _is_title(row: Row) -> bool:
-    """Whether a row may be a title or a comment above the header."""
-    first, *others = row.cells
-    return first.startswith("#") or not any(cell.strip() for cell in others)
-
-
-def _is_unnamed(cells: list[str]) -> bool:
-    """Whether a first row has empty cells, as a title has."""
-    return not all(cell.strip() for cell in cells) and not may_begin_with_index(cells)
 
 
 def _may_follow_titles(reading: Reading) -> bool:

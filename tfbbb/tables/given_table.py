@@ -104,7 +104,8 @@ def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        if not _may_be_mixed(values):
+        kind = getattr(getattr(values, "dtype", None), "kind", "")
+        if not isinstance(values, list | tuple) and kind != "O":
             raise
     return _as_texts(name, values)
 
@@ -153,11 +154,6 @@ def _plain(values: Any) -> Any:
         ):
             return categorical.rename_categories([cell_text(x) for x in categories])
     return values
-
-
-def _may_be_mixed(values: Any) -> bool:
-    kind = getattr(getattr(values, "dtype", None), "kind", "")
-    return isinstance(values, list | tuple) or kind == "O"
 
 
 def _as_texts(name: str, values: Any) -> pa.Array:

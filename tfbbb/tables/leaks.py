@@ -605,43 +605,39 @@ def find_sum(
     if len(rows) < _FEWEST_ROWS or len(names) < 2 or y.min() == y.max():
         return ()
     x = np.stack([columns[name][rows] for name in names], axis=1)
+    scaled, least = x / np.abs(x).max(axis=0), _ROUNDING * float(np.ptp(y))
+    rounding = np.array([_half_of_last_decimal(numbers) for numbers in (*x.T, y)])
+    most = min(_ROUNDINGS * rounding.sum(), _MOST_ROUNDING * np.ptp(y))
+
+    def fit(places: list[int]) -> np.ndarray | None:
+        """Returns the terms of some columns whose sum is y in each row, or None."""
+        number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
+        some = np.linspace(0, len(x) - 1, number).astype(int)
+        terms: np.ndarray = np.linalg.lstsq(scaled[some][:, places], y[some])[0]
+        error = np.abs(scaled[:, places] @ terms - y).max()
+        return terms if error <= max(least, most) else None
+
     # More rows than columns, so that no sum fits by chance.
     closest = np.argsort(-_correlations(x, y), kind="stable")
     left = [int(place) for place in closest[: len(rows) - _FEWEST_ROWS + 1]]
-    least = _ROUNDING * float(np.ptp(y))
-    rounding = np.array([_half_of_last_decimal(numbers) for numbers in (*x.T, y)])
-    most = min(_ROUNDINGS * rounding.sum(), _MOST_ROUNDING * np.ptp(y))
-    tolerance = max(least, most)
-    weights = _fit_all(x, y, left, tolerance)
-    if weights is None:
+    terms = fit(left)
+    if terms is None:
         return ()
-    order = [left[place] for place in np.argsort(np.abs(weights), kind="stable")]
-    none = [p for p, weight in zip(left, weights, strict=True) if abs(weight) <= least]
+    order = [left[place] for place in np.argsort(np.abs(terms), kind="stable")]
+    none = [
+        place for place, size in zip(left, terms, strict=True) if abs(size) <= least
+    ]
     for given_up in (none, *([place] for place in order)):
         others = [place for place in left if place not in given_up]
-        if 0 < len(others) < len(left) and (
-            _fit_all(x, y, others, tolerance) is not None
-        ):
+        if 0 < len(others) < len(left) and fit(others) is not None:
             left = others
     left.sort()
     signs = np.rint(np.linalg.lstsq(x[:, left], y)[0])
+    error = np.abs(x[:, left] @ signs - y).max()
     is_sum = len(left) > 1 and bool((np.abs(signs) == 1.0).all())
-    if not is_sum or (
-        np.abs(x[:, left] @ signs - y).max() > max(least, rounding[[*left, -1]].sum())
-    ):
+    if not is_sum or error > max(least, rounding[[*left, -1]].sum()):
         return ()
     return tuple((int(sign), names[p]) for p, sign in zip(left, signs, strict=True))
-
-
-def _fit_all(
-    x: np.ndarray, y: np.ndarray, places: list[int], tolerance: float
-) -> np.ndarray | None:
-    """Returns the largest terms of a sum of columns that is y in each row, or None."""
-    scaled = x[:, places] / np.abs(x[:, places]).max(axis=0)
-    number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
-    some = np.linspace(0, len(x) - 1, number).astype(int)
-    weights: np.ndarray = np.linalg.lstsq(scaled[some], y[some])[0]
-    return weights if np.abs(scaled @ weights - y).max() <= tolerance else None
 
 
 def _half_of_last_decimal(numbers: np.ndarray) -> float:

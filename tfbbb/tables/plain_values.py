@@ -59,8 +59,8 @@ def plain_values(
 def common_type(types: Iterable[pa.DataType]) -> pa.DataType:
     """Returns the narrowest type for the values of all types."""
     known = {*types} - {pa.null()}
-    if not known:
-        return pa.null()
+    if len(known) < 2:
+        return known.pop() if known else pa.null()
     for ladder in _LADDERS:
         if known.issubset(ladder):
             return max(known, key=ladder.index)

@@ -88,7 +88,10 @@ def infer_features(
                 left_out[name] = f"{text} {advice}".rstrip()
         (spare if name in left_out else features).append(column)
     if refused:
-        raise _as_one(refused)
+        name, *others = refused
+        if not others:
+            raise refused[name]
+        raise ColumnError(" ".join(map(str, refused.values())), name, others=others)
     if not features:
         # Better a poor feature than none.
         features, spare = spare, []
@@ -103,14 +106,6 @@ def infer_features(
             raise first_error
         raise TableError("No column is left to predict from.")
     return tuple(features), tuple(left_out.items())
-
-
-def _as_one(errors: Mapping[str, TableError]) -> TableError:
-    """Returns one error with the messages on all columns."""
-    if len(errors) == 1:
-        return next(iter(errors.values()))
-    first, *others = errors
-    return ColumnError(" ".join(map(str, errors.values())), first, others=others)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from tfbbb.tables.scan import TableScan
 # Size of the blocks in which a table is written, and read by rows.
 _BYTES_PER_BLOCK = 2**25
 _MAX_ROWS_PER_BLOCK = 2**17
+# Blocks of predictions are smaller than those of a file.
+_ROWS_PER_BATCH = 2**16
 
 
 class StoredTable:
@@ -178,7 +180,7 @@ class SpooledTable:
     """Collects the blocks of a table in a temporary file.
 
     The table that it returns is mapped into memory: its rows take memory only while
-    they are read. `rows` reads them without a map, one after another.
+    they are read. `batches` reads them without a map, one after another.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -209,34 +211,16 @@ class SpooledTable:
         self._writer.close()
         return pa.ipc.open_stream(pa.memory_map(self._file.name)).read_all()
 
-    def rows(self) -> "SpooledRows":
-        """Returns the rows of all blocks, of which there is at least one, in order."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of all blocks, of which there is at least one, in order."""
         assert self._writer is not None
         self._writer.close()
-        return SpooledRows(pa.ipc.open_stream(pa.OSFile(self._file.name)))
-
-
-class SpooledRows:
-    """Reads the rows of a table, as many at a time as are asked for."""
-
-    def __init__(self, reader: pa.RecordBatchStreamReader) -> None:
-        self._reader = reader
-        self._left = reader.read_next_batch()
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        names: list[str] = self._reader.schema.names
-        return names
-
-    def take(self, num_rows: int) -> pa.RecordBatch:
-        """Returns the next rows."""
-        parts = []
-        while num_rows:
-            if not self._left.num_rows:
-                self._left = self._reader.read_next_batch()
-            parts.append(self._left.slice(0, num_rows))
-            num_rows -= parts[-1].num_rows
-            self._left = self._left.slice(parts[-1].num_rows)
-        (batch,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-        return batch
+        waiting: list[pa.RecordBatch] = []
+        with pa.OSFile(self._file.name) as file:
+            for batch in pa.ipc.open_stream(file):
+                waiting.append(batch)
+                if sum(part.num_rows for part in waiting) >= _ROWS_PER_BATCH:
+                    yield pa.concat_batches(waiting)
+                    waiting = []
+        if waiting:
+            yield pa.concat_batches(waiting)

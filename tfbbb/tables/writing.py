@@ -219,20 +219,15 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
         values = column.to_numpy().astype(np.float64)
         sizes = values
         if _OF_TARGET.fullmatch(name):
-            sizes = _deviations(table, name)
+            of_one = f"std_{name.rpartition('_')[2]}"
+            own = of_one if of_one in table.column_names else "std"
+            sizes = np.asarray(table[own].to_numpy())
         elif name.startswith("probability_"):
             # 0.99987 has two digits that matter.
             sizes = np.minimum(values, 1.0 - values)
         rounded = _rounded(values, np.abs(sizes))
         columns[name] = pa.array(rounded, from_pandas=True)
     return pa.table(columns)
-
-
-def _deviations(table: pa.Table, name: str) -> np.ndarray:
-    """Returns the standard deviations of the target that a column is of."""
-    of_one = f"std_{name.rpartition('_')[2]}"
-    own = of_one if of_one in table.column_names else "std"
-    return np.asarray(table[own].to_numpy())
 
 
 def _rounded(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

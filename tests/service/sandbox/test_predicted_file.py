@@ -20,7 +20,7 @@ def test_classes_named_na_are_written(tmp_path: Path) -> None:
     }
     table = answer_table(outputs, {}, ["NA", "null"], [[], []])
     with PredictedFile(TableScan(given), output, "csv") as predicted:
-        predicted.add(table)
+        predicted.add(pa.table({"id": ["a", "b"]}), table)
         predicted.write()
     assert output.read_text().splitlines() == [
         "id,class,probability_NA,probability_null,entropy,mutual_information",
@@ -38,9 +38,10 @@ def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
         for block in range(blocks):
             numbers = np.arange(block * rows, (block + 1) * rows, dtype=float)
             outputs = {"mean": numbers, "std": -numbers}
-            predicted.add(answer_table(outputs, {}, None, [[]] * rows))
-        # A block has 8 bytes for each of two numbers of its rows.
-        assert pa.total_allocated_bytes() - before < 2 * 16 * rows
+            answers = answer_table(outputs, {}, None, [[]] * rows)
+            predicted.add(pa.table({"id": ["a"] * rows}), answers)
+        # A block has 8 bytes for each of two numbers of its rows, and 5 of a text.
+        assert pa.total_allocated_bytes() - before < 2 * 21 * rows
         shown = predicted.write()
     assert [row[0] for row in shown.doubtful] == list(range(1, 21))
     found = pa.parquet.read_table(output)

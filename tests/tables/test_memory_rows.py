@@ -47,7 +47,7 @@ def test_the_order_depends_only_on_seed_and_epoch(rows):
 def test_a_stream_may_start_at_any_batch_of_any_epoch(rows):
     whole = targets(rows, 4 * BATCHES, seed=1)
     # An epoch's number only seeds its order: of the first epoch one batch will do.
-    for epoch, batch in [(0, 3), *((1, batch) for batch in range(BATCHES))]:
+    for epoch, batch in [(0, 3), (1, 0), (1, 4), (1, BATCHES - 1)]:
         place = epoch * BATCHES + batch
         started = targets(rows, 10, seed=1, epoch=epoch, batch=batch)
         assert started == whole[place : place + 10]

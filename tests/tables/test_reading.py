@@ -229,6 +229,14 @@ def test_rows_without_values_at_the_end_are_left_out_and_counted(end, tmp_path):
     assert "The last 3 rows, without values, are left out" in scan.dialect.describe()
 
 
+def test_many_rows_without_values_are_left_out_at_the_end_alone(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + ("1,2\n" + ",\n" * 300) * 2)
+    scan = TableScan(path)
+    assert scan.num_rows == 302
+    assert "The last 300 rows, without values" in scan.dialect.describe()
+
+
 @pytest.mark.parametrize("text", ["a,b\n,\n,\n", 'a\n1\n""\n""\n'])
 def test_rows_without_values_stay_in_tables_without_others(text, tmp_path):
     path = tmp_path / "table.csv"

@@ -85,6 +85,12 @@ def fill_names(names: Sequence[str], further: Sequence[str]) -> list[str]:
     ]
 
 
+def may_begin_with_index(names: Sequence[str]) -> bool:
+    """Whether only the first column has no name, as the index that pandas writes."""
+    unnamed = [place for place, name in enumerate(names) if not name.strip()]
+    return unnamed == [0] and len(names) > 1
+
+
 def describe_names(
     given: Sequence[str], names: Sequence[str], left_out: Collection[int] = ()
 ) -> Iterator[str]:

@@ -17,6 +17,7 @@ from tfbbb.tables.column_names import (
     complete_names,
     describe_names,
     fill_names,
+    may_begin_with_index,
 )
 from tfbbb.tables.csv_rows import (
     RECENT,
@@ -28,7 +29,6 @@ from tfbbb.tables.csv_rows import (
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect
 from tfbbb.tables.format import check_content
-from tfbbb.tables.leftovers import BlankEnd, may_begin_with_index, row_numbers
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
 from tfbbb.tables.plain_values import WITH_DECIMAL_COMMAS, WITHOUT_TYPES
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
@@ -97,7 +97,7 @@ class TextColumns:
             columns = batch.columns
             valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
             if index is not None:
-                numbers = row_numbers(columns[0])
+                numbers = _row_numbers(columns[0])
                 valued |= {0} if numbers is None else set()
                 index += [] if numbers is None else [numbers]
             self._start_over(valued)
@@ -131,7 +131,6 @@ class CsvFile:
         self._preferred = delimiter
         self._dialect: Dialect | None = None
         self._columns = TextColumns()
-        self._end = BlankEnd()
         # Whether Python parses the rows, because Arrow cannot.
         self._is_irregular = False
 
@@ -139,8 +138,7 @@ class CsvFile:
     def dialect(self) -> Dialect:
         """How the file writes its table, by the rows read so far."""
         dialect = self._parsed_dialect
-        remarks = (*dialect.remarks, *self._columns.remarks, *self._end.describe())
-        return replace(dialect, remarks=remarks)
+        return replace(dialect, remarks=(*dialect.remarks, *self._columns.remarks))
 
     @property
     def _parsed_dialect(self) -> Dialect:
@@ -170,8 +168,7 @@ class CsvFile:
                 _check_quotes(self._source, dialect)
                 raise TableError(f"{self._source.path} is empty.")
             commas = WITH_DECIMAL_COMMAS if dialect.decimal_mark == "," else {}
-            self._end = BlankEnd()
-            batches = self._check(self._end.without(self._open()))
+            batches = self._check(self._open())
             yield from columns.name(self._source.path, batches, WITHOUT_TYPES | commas)
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             if "CSV parse error" in str(error):
@@ -259,6 +256,15 @@ class CsvFile:
                 encoding=find_other_encoding(self._source),
             )
             raise StartOver from None
+
+
+def _row_numbers(texts: pa.Array) -> np.ndarray | None:
+    """Returns texts as the row numbers of a frame; None if they cannot be these."""
+    try:
+        numbers: np.ndarray = texts.drop_null().cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return None if texts.null_count or (numbers < 0).any() else numbers
 
 
 def _read_header(source: CsvSource, dialect: Dialect) -> list[str]:

@@ -119,11 +119,11 @@ def join_words(cells: Sequence[str], dialect: Dialect) -> str:
 
 
 def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
-    """Whether the last of some rows may be a footer or a sum, not a row."""
+    """Whether the last of some rows may be blank, a footer or a sum, not a row."""
     *above, last = rows
     filled = [cell for cell in last if cell is not None and cell.strip()]
     if len(last) < 2 or not filled:
-        return False
+        return len(last) > 1
     is_unnamed = last[0] is None and all(row[0] is not None for row in above)
     return (
         len(filled) == 1
@@ -162,7 +162,7 @@ class RegularRows:
       left out.
     - Lines inside the table that begin with `#`, `//` or `%` and have another number
       of cells are left out, and so are repetitions of the header.
-    - At the end, footers and sums are left out, and empty rows above footers.
+    - At the end, footers, sums and rows without a value are left out.
 
     After the last row, `remarks` has a sentence about each of these.
     """
@@ -204,20 +204,21 @@ class RegularRows:
             if self._may_be_below(row, held):
                 gap = bool(held) and (held[-1].follows_gap or not held[-1].filled)
                 held.append(row._replace(follows_gap=row.follows_gap or gap))
-                if len(held) > _MOST_BELOW:
+                # Blank rows wait for a row with values, however many they are.
+                if len(held) > _MOST_BELOW and row.filled:
                     yield from self._fill(held.popleft())
                 continue
             while held:
                 self._num_totals += _is_named_total(held[0])
                 yield from self._fill(held.popleft())
             yield from self._fill(row)
-        # A footer may have empty rows below, which `BlankEnd` leaves out.
-        below: deque[Row] = deque()
-        while held and not held[-1].filled:
-            below.appendleft(held.pop())
+        # A table without any values keeps its rows.
+        has_values = self._num_rows > 0 or any(row.filled for row in held)
+        while has_values and held and not held[-1].filled:
+            self._count("blank", held.pop(), is_first=True)
         while held and (kind := self._kind_below(held[-1])):
             self._count(kind, held.pop(), is_first=True)
-        for row in (*held, *below):
+        for row in held:
             yield from self._fill(row)
         self._check()
 
@@ -473,6 +474,11 @@ _SENTENCES = {
         "like them, change its first cell or move it up.",
         "{end} {text}, are left out because they sum up the rows above: if they are "
         "rows like them, change their first cells or move them up.",
+    ),
+    "blank": (
+        "The last row, without values, is left out: to keep it, fill a cell.",
+        "The last {count} rows, without values, are left out; fill a cell of the last "
+        "to keep them.",
     ),
 }
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tfbbb.tables.column_names import may_begin_with_index
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
 from tfbbb.tables.dialect import DELIMITERS, DecimalMark, Delimiter, Dialect
 from tfbbb.tables.format import BEGINNING_BYTES
@@ -18,7 +19,6 @@ from tfbbb.tables.header_search import (
     is_numeric,
     lacks_header,
 )
-from tfbbb.tables.leftovers import may_begin_with_index
 from tfbbb.tables.text_encoding import CsvSource, FoundEncoding, decode, find_encoding
 
 # Most lines above the header that are not blank.

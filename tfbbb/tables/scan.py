@@ -1,6 +1,7 @@
 """Reads the file of a table, as a whole or block by block in bounded memory."""
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet
 
-from tfbbb.tables.column_names import check_column_names
+from tfbbb.tables.column_names import check_column_names, may_begin_with_index
 from tfbbb.tables.csv_file import CsvFile
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import (
@@ -20,7 +21,6 @@ from tfbbb.tables.format import (
     validate_format,
 )
 from tfbbb.tables.json_file import JsonFile
-from tfbbb.tables.leftovers import without_index
 from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.text_encoding import Compression
@@ -28,6 +28,7 @@ from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
 
 _MAGIC = b"ARROW1"
+_INDEX = re.compile(r"__index_level_\d+__")
 _MAX_BATCH_CELLS = 2**20
 _MAX_BATCH_ROWS = 2**16
 _BUFFER_BYTES = 2**20
@@ -230,11 +231,15 @@ class TableScan:
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yields all rows in one pass; raises `StartOver` if rows were misread."""
         names: list[str] | None = None
-        unnamed = isinstance(self._file, CsvFile | WorkbookFile)
+        has_unnamed_index = isinstance(self._file, CsvFile | WorkbookFile)
         with self._convert_errors():
             self._check_content()
             for stored in self._file.batches():
-                batch = without_index(stored, unnamed=unnamed)
+                given = stored.schema.names
+                kept = [p for p, name in enumerate(given) if not _INDEX.fullmatch(name)]
+                if has_unnamed_index:
+                    kept = [*range(int(may_begin_with_index(given)), len(given))]
+                batch = stored.select(kept) if len(kept) < len(given) else stored
                 if names is None:
                     names = batch.schema.names
                     check_column_names(names, where=f"{self.path}: ")

@@ -294,7 +294,7 @@ def _stream(
     source: CsvSource, dialect: Dialect, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yields the rows that Arrow parses."""
-    with source.open_as_utf8(dialect.encoding, is_damaged=dialect.is_damaged) as file:
+    with source.open_as_utf8(dialect.encoding) as file:
         yield from pa.csv.open_csv(
             file,
             pa.csv.ReadOptions(

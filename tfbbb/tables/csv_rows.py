@@ -102,6 +102,13 @@ def is_missing(cell: str) -> bool:
     return cell.strip() in MISSING_WORDS
 
 
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Whether all known cells are numbers, at least one."""
+    return all(is_number(cell) or is_missing(cell) for cell in cells) and any(
+        map(is_number, cells)
+    )
+
+
 def is_comment(cells: Sequence[str], dialect: Dialect) -> bool:
     """Whether a line with these cells is a comment, unless it is a row."""
     return _COMMENT.match(join_words(cells, dialect)) is not None
@@ -150,9 +157,7 @@ def _misfits(
 
 
 def _is_numeric(rows: Sequence[Sequence[str | None]], place: int) -> bool:
-    cells = [row[place] for row in rows if place < len(row)]
-    known = [cell for cell in cells if cell and not is_missing(cell)]
-    return bool(known) and all(map(is_number, known))
+    return is_numeric([row[place] or "" for row in rows if place < len(row)])
 
 
 class RegularRows:

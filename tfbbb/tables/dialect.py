@@ -70,6 +70,7 @@ class Dialect:
             and self.delimiter != " "
             and not self.has_row_names
             and self.units_line is None
+            and not self.is_damaged
         )
 
     def describe(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tfbbb.tables.column_names import may_begin_with_index
-from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
+from tfbbb.tables.csv_rows import Row, is_missing, is_number, is_numeric, parse_rows
 from tfbbb.tables.dialect import DELIMITERS, DecimalMark, Delimiter, Dialect
 from tfbbb.tables.format import BEGINNING_BYTES
 from tfbbb.tables.header_search import (
@@ -16,7 +16,6 @@ from tfbbb.tables.header_search import (
     describe_header,
     describe_structure,
     find_units_line,
-    is_numeric,
     lacks_header,
 )
 from tfbbb.tables.text_encoding import CsvSource, FoundEncoding, decode, find_encoding

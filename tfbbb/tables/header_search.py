@@ -11,6 +11,7 @@ from tfbbb.tables.csv_rows import (
     is_comment,
     is_missing,
     is_number,
+    is_numeric,
     is_surely_comment,
 )
 from tfbbb.tables.dialect import Dialect
@@ -130,13 +131,6 @@ class Reading:
 def _is_joined(cell: str) -> bool:
     """Whether a cell has a number beside a delimiter and is no number."""
     return _BESIDE_DELIMITER.search(cell) is not None and not is_number(cell)
-
-
-def is_numeric(cells: Sequence[str]) -> bool:
-    """Whether all known cells are numbers, at least one."""
-    return all(is_number(cell) or is_missing(cell) for cell in cells) and any(
-        map(is_number, cells)
-    )
 
 
 def lacks_header(reading: Reading) -> bool:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -38,13 +38,12 @@ class CsvSource:
             )
         return self.path.open("rb")
 
-    def open_as_utf8(self, encoding: str, *, is_damaged: bool) -> io.BufferedReader:
+    def open_as_utf8(self, encoding: str) -> io.BufferedReader | pa.NativeFile:
         """Opens a text in some encoding as UTF-8."""
-        if encoding == "utf-8" and not is_damaged:
-            return self.open()
-        errors = AS_WINDOWS_1252 if is_damaged else "strict"
-        decoder = codecs.getincrementaldecoder(_codec(encoding))(errors)
-        return io.BufferedReader(_Encoded(self.open(), decoder))
+        file = self.open()
+        if encoding == "utf-8":
+            return file
+        return pa.transcoding_input_stream(pa.PythonFile(file, "r"), encoding, "utf-8")
 
     def beginning(self) -> bytes:
         """Returns the first `BEGINNING_BYTES`."""
@@ -71,33 +70,6 @@ class CsvSource:
                     )
                 yield line
                 number += 1
-
-
-class _Encoded(io.RawIOBase):
-    """A file decoded by a codec, and encoded in UTF-8."""
-
-    def __init__(
-        self, file: io.BufferedReader, decoder: codecs.IncrementalDecoder
-    ) -> None:
-        self._file, self._decoder = file, decoder
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        is_last = False
-        while not (self._left or is_last):
-            piece = self._file.read(2**20)
-            is_last = not piece
-            self._left = self._decoder.decode(piece, final=is_last).encode()
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def decode(beginning: bytes, encoding: str, *, is_damaged: bool) -> str:

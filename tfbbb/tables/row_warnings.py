@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -135,7 +134,6 @@ class ColumnFaults(NamedTuple):
 
 
 _SHOW_NUMBER = partial(shown_number, digits=6)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Fault(NamedTuple):
@@ -293,9 +291,5 @@ class RowWarnings:
 
 def show_date(value: float) -> str:
     """Writes seconds since 1970 as a date, with the time unless it is midnight."""
-    try:
-        moment = _EPOCH + timedelta(seconds=float(value))
-    except OverflowError:
-        return f"{value:.0f} s since 1970"
-    text = f"{moment:%Y-%m-%d %H:%M:%S}"
+    text = str(np.datetime64(int(np.floor(value)), "s")).replace("T", " ")
     return text.removesuffix(" 00:00:00")

@@ -52,7 +52,7 @@ def test_a_column_that_is_not_as_in_training_in_most_rows_has_one_sentence():
         "gaps": ["", "", "", "no"],
     }
     read = ReadColumns.read(columns, pa.table(table))
-    found = RowWarnings(columns).find(read).with_unreadable(read.unreadable).by_column()
+    found = RowWarnings(columns).find(read, read.unreadable).by_column()
     assert found.describe() == [
         "Column 'a' is not as in training in 3 of 4 rows: 1 cannot be read, such as "
         "'big', which is no number; 1 lack a value; 1 are outside the range of "

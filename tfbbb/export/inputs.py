@@ -100,14 +100,14 @@ def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
 
 def find_faults(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
     """Finds values of rows that the training rows did not have."""
-    features = manifest.features
+    features, columns = manifest.features, getattr(tensors, "columns", None)
     if manifest.inputs == "matrix":
         named = zip(features, tensors["inputs"].T, strict=True)
     else:
         named = zip(features, [tensors[f.tensor] for f in features], strict=True)
-    found = manifest.row_warnings.find({f.name: column for f, column in named})
-    read = tensors.columns if isinstance(tensors, Tensors) else None
-    return found if read is None else found.with_unreadable(read.unreadable)
+    values = {feature.name: column for feature, column in named}
+    unreadable = None if columns is None else columns.unreadable
+    return manifest.row_warnings.find(values, unreadable)
 
 
 def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:

@@ -172,27 +172,6 @@ class Faults:
             },
         )
 
-    def with_unreadable(self, cells: Mapping[str, list[tuple[int, str]]]) -> "Faults":
-        """Returns the faults with cells that count as missing, being unreadable."""
-        columns = dict(self.columns)
-        for name, found in cells.items():
-            said, places = dict(found), [row for row, _ in found]
-
-            def describe(row: int, said: dict[int, str] = said) -> str:
-                return f"{said[row]} and counts as missing."
-
-            example = said[places[0]].removeprefix(f"Column {name!r} has ")
-            others = []
-            for fault in columns.get(name, []):
-                if fault.kind in ("missing", "empty"):
-                    rows = np.setdiff1d(fault.rows, places)
-                    fault = fault._replace(rows=rows)
-                if len(fault.rows):
-                    others.append(fault)
-            unreadable = Fault("unreadable", np.array(places), describe, example)
-            columns[name] = [*others, unreadable]
-        return Faults(self.num_rows, columns)
-
 
 class RowWarnings:
     """Finds values that the training rows did not have, row by row.
@@ -223,8 +202,12 @@ class RowWarnings:
             )
         )
 
-    def find(self, values: Mapping[str, np.ndarray]) -> Faults:
-        """Returns the faults of rows."""
+    def find(
+        self,
+        values: Mapping[str, np.ndarray],
+        unreadable: Mapping[str, list[tuple[int, str]]] | None = None,
+    ) -> Faults:
+        """Returns the faults of rows, of which unreadable cells count as missing."""
         unusual = set()
         if self._numeric:
             numbers = np.stack([values[column.name] for column in self._numeric])
@@ -234,19 +217,32 @@ class RowWarnings:
             unusual = {self._numeric[place].name for place in np.flatnonzero(~within)}
         found = {}
         for column in self._columns:
-            if column.kind != "numeric" or column.name in unusual:
-                faults = self._faults(column, values[column.name])
+            cells = dict((unreadable or {}).get(column.name, ()))
+            if column.kind != "numeric" or column.name in unusual or cells:
+                faults = self._faults(column, values[column.name], cells)
                 if some := [fault for fault in faults if len(fault.rows)]:
                     found[column.name] = some
         return Faults(len(next(iter(values.values()))), found)
 
-    def _faults(self, column: Column, values: np.ndarray) -> Iterator[Fault]:
+    def _faults(
+        self, column: Column, values: np.ndarray, unreadable: Mapping[int, str]
+    ) -> Iterator[Fault]:
         name = f"Column {column.name!r}"
         is_text = column.kind == "categorical"
         if column.kind == "numeric":
             missing = np.isnan(values)
         else:
             missing = values == ("" if is_text else MISSING_DATE)
+        empty = missing.copy()
+        if unreadable:
+            empty[list(unreadable)] = False
+            example = next(iter(unreadable.values())).removeprefix(f"{name} has ")
+            yield Fault(
+                "unreadable",
+                np.array(list(unreadable)),
+                lambda row: f"{unreadable[row]} and counts as missing.",
+                example,
+            )
         if not column.missing:
             assumed = "the mean of training is assumed"
             if is_text and len(self._categories[column.name]):
@@ -254,9 +250,9 @@ class RowWarnings:
             elif is_text:
                 assumed = "it counts as an unknown category"
             said = f"{name} has no value; {assumed}."
-            yield Fault("missing", np.flatnonzero(missing), lambda row: said)
+            yield Fault("missing", np.flatnonzero(empty), lambda row: said)
         elif missing.all():
-            yield Fault("empty", np.arange(len(values)), None)
+            yield Fault("empty", np.flatnonzero(empty), None)
         if is_text:
             known = self._categories[column.name]
             if not len(known) or column.buckets:

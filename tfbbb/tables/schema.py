@@ -336,8 +336,7 @@ class Schema:
         """
         source = as_source(table)
         columns = ReadColumns.read(self.features, source)
-        found = RowWarnings(self.features).find(columns)
-        return found.with_unreadable(columns.unreadable).by_row()
+        return RowWarnings(self.features).find(columns, columns.unreadable).by_row()
 
     def targets(self, table: TableLike) -> np.ndarray:
         """Reads the target of a table, in raw units.

@@ -119,6 +119,16 @@ def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
 
 
+def test_a_file_that_is_read_from_its_start_again_is_stored_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfbbb.tables.csv_file.BLOCK_BYTES", 44)
+    path = tmp_path / "table.csv"
+    rows = "".join(f"{number},word {number}\n" for number in range(ROWS))
+    path.write_text(f"a,b\n{rows}Source: an office of examples\n")
+    stored = StoredTable.from_scan(TableScan(path), tmp_path / "scratch")
+    assert stored.column("a").to_pylist() == [*map(str, range(ROWS))]
+    assert stored.column("b")[-1].as_py() == f"word {ROWS - 1}"
+
+
 def test_each_sheet_of_a_workbook_is_stored(tmp_path):
     path = tmp_path / "book.xlsx"
     write_xlsx(path, {"one": [["a"], [1], [2]], "two": [["a"], [1000], [2000]]})

@@ -41,7 +41,7 @@ from tfbbb.tables.text_encoding import (
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
-_BYTES_PER_BATCH, _CELLS_PER_BATCH = 2**20, 2**18
+_BYTES_PER_BATCH, _CELLS_PER_BATCH = 2**20, 2**16
 # Also after a space, as in "1, NaN".
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 

@@ -53,9 +53,13 @@ class StoredTable:
             return cls(path)
         directory.mkdir(parents=True, exist_ok=True)
         with disk_faults_named(directory), contextlib.ExitStack() as writers:
-            return scan.collect(
-                lambda: writers.enter_context(_Writer(path)), _Writer.add
-            ).finish()
+
+            def new_writer() -> _Writer:
+                # Rows that were misread: their writer must not flush into the new file.
+                writers.close()
+                return writers.enter_context(_Writer(path))
+
+            return scan.collect(new_writer, _Writer.add).finish()
 
     @property
     def schema(self) -> pa.Schema:

@@ -46,15 +46,18 @@ def _always(operation: Operation) -> Callable[[Attributes], Operation]:
 
 
 def _special(name: str) -> Callable[[Attributes], Operation]:
-    """Returns a special function of SciPy, which is imported when one is met."""
+    """Returns a special function of SciPy, which is imported by its first call.
 
-    def find(attributes: Attributes) -> Operation:
+    Most predictions need none of them, and SciPy takes 10 MB.
+    """
+
+    def function(*arguments: np.ndarray) -> np.ndarray:
         from scipy import special
 
-        function: Operation = getattr(special, name)
-        return function
+        found: np.ndarray = getattr(special, name)(*arguments)
+        return found
 
-    return find
+    return _always(function)
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[[Attributes], Operation]:

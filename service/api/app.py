@@ -48,6 +48,7 @@ from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
+from tfbbb.export.numpy_engine.threads import one_blas_thread
 
 # Allocations before a collection, and younger collections before each older one.
 _GC_THRESHOLDS = (10_000, 20, 100)
@@ -91,6 +92,8 @@ def create_app(
         followed = refreshes or Refreshes()
         with (
             shutdown_event() as stopping,
+            # Predictions have threads of their own.
+            one_blas_thread(),
             lock_data_directory(settings) if is_alone else nullcontext(),
         ):
             if is_alone:
@@ -130,8 +133,9 @@ def create_app(
         responses={"default": ANY_ERROR},
     )
     describe_portably(app)
+    # FastAPI would look for the route of an included router twice.
+    app.router.routes.extend(predictions.router.routes)
     for router in (
-        predictions.router,
         models.router,
         open_inference.router,
         labels.router,

@@ -34,6 +34,8 @@ _MOMENTS = (
 )
 # Sentences about each row, of which those of an answer are part.
 _UNLIKE = "unlike"
+# Whether all numbers about a row are finite.
+_FINITE = "finite"
 
 # Each array has one entry per row.
 Arrays = dict[str, np.ndarray]
@@ -202,6 +204,8 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
         # `finish` empties the densities of rows without a target to use.
         targets = fill_targets(targets, request.manifest)
     found = _predict(model, request, tensors, targets)
+    if len(blocks) == 1:
+        return [found]
     ends = itertools.accumulate(block.rows.stop - block.rows.start for block in blocks)
     return [
         {name: values[begin:end] for name, values in found.items()}
@@ -213,8 +217,6 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     """Makes the answer of a request from what was predicted for its blocks of rows."""
     arrays = {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
     classes = request.manifest.classes
-    if "variance" in arrays:
-        arrays["std"] = np.sqrt(arrays["variance"])
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:
         best = np.argmax(arrays["probabilities"], axis=1)
@@ -227,7 +229,8 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
-    check_finite(outputs, request)
+    if not arrays[_FINITE].all():
+        check_finite(outputs, request)
     if request.targets is not None and "log_prob" in outputs:
         known = request.targets.known
         if not known.all():
@@ -328,9 +331,19 @@ def _predict(
     except ValueError as error:
         # Such as a level that conformal intervals had too few rows for.
         raise InvalidRequest(str(error)) from None
+    if "variance" in arrays:
+        arrays["std"] = np.sqrt(arrays["variance"])
+    arrays[_FINITE] = _have_finite(arrays)
     if FAMILIARITY in arrays:
         arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
     return arrays
+
+
+def _have_finite(arrays: Arrays) -> np.ndarray:
+    """Returns whether all numbers about each row are finite, [n]."""
+    tables = [values.reshape(len(values), -1) for values in arrays.values()]
+    finite: np.ndarray = np.isfinite(np.concatenate(tables, axis=1)).all(axis=1)
+    return finite
 
 
 def _parts(found: np.ndarray, question: Question) -> Sequence[np.ndarray]:

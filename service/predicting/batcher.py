@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -139,8 +139,12 @@ class Batcher:
             name = f"computing-{place}"
             threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    @contextmanager
-    def admitted(self, size: int) -> Iterator[None]:
+    @property
+    def num_waiting(self) -> int:
+        """The number of requests that have no answer yet."""
+        return max(self._arrived, self._requests)
+
+    def admitted(self, size: int) -> AbstractContextManager[None]:
         """Counts a request with the bytes of its body until the block ends.
 
         Raises `Overloaded` if too many wait, before the body is read.
@@ -148,6 +152,10 @@ class Batcher:
         refusal = self._refusal(size, self._requests)
         if refusal is not None:
             raise refusal
+        return self._counted(size)
+
+    @contextmanager
+    def _counted(self, size: int) -> Iterator[None]:
         self._requests += 1
         self._bytes += size
         try:
@@ -162,7 +170,7 @@ class Batcher:
         The event loop reads what hundreds of connections have sent before it attends
         to the first of these requests: those that are admitted later must count now.
         """
-        refusal = self._refusal(0, max(self._arrived, self._requests))
+        refusal = self._refusal(0, self.num_waiting)
         self._arrived += refusal is None
         return refusal
 
@@ -178,7 +186,7 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         task.answer = loop.create_future()
-        begin, crowd = time.monotonic(), max(self._arrived, self._requests)
+        begin, crowd = time.monotonic(), self.num_waiting
         self._submit(task)
         expiring = loop.call_at(task.deadline, _expire, task.answer)
         try:

@@ -54,6 +54,8 @@ class UncertaintyMetrics:
             )
             for name, (description, bounds) in _FIGURES.items()
         }
+        # To find one by its labels takes longer than to count in it.
+        self._of_versions: dict[tuple[str, VersionName], Histogram] = {}
 
     def observe(
         self, version: VersionName, blocks: Sequence[Mapping[str, np.ndarray]]
@@ -80,15 +82,20 @@ class UncertaintyMetrics:
         share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
         self._count("tfbbb_epistemic_share", version, share)
 
+    def _histogram(self, figure: str, version: VersionName) -> Histogram:
+        key = figure, version
+        if key not in self._of_versions:
+            self._of_versions[key] = self._histograms[figure].labels(*version)
+        return self._of_versions[key]
+
     def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
         bounds = _FIGURES[figure][1]
-        histogram = self._histograms[figure].labels(version.name, version.number)
+        histogram = self._histogram(figure, version)
         # A number of single precision at a bound is not above it.
         places = np.searchsorted(bounds.astype(values.dtype), values)
         # `observe` would take a second for a million rows.
-        for place, count in enumerate(np.bincount(places).tolist()):
-            if count:
-                histogram._buckets[place].inc(count)
+        for place, count in collections.Counter(places.tolist()).items():
+            histogram._buckets[place].inc(count)
         histogram._sum.inc(float(values.sum()))
 
 
@@ -115,7 +122,7 @@ class ProcessMetrics:
             multiprocess_mode="livemax",
         )
         started.set(time.time())
-        self.waiting = Gauge(
+        self._waiting = Gauge(
             "tfbbb_waiting_predictions",
             "Predictions that have no answer yet.",
             registry=registry,
@@ -127,8 +134,9 @@ class ProcessMetrics:
             registry=registry,
         )
 
-    def observe(self) -> None:
-        """Measures memory and processor time."""
+    def observe(self, waiting: int) -> None:
+        """Measures memory and processor time; counts what waits."""
+        self._waiting.set(waiting)
         self._resident.set(psutil.Process().memory_info().rss)
         self._computed.set(time.process_time())
 

@@ -119,21 +119,16 @@ class Models:
         """Notes that a prediction that has arrived is answered, or its client gone."""
         self._batcher.leave()
 
-    @contextlib.contextmanager
-    def admitted(self, size: int) -> Iterator[None]:
+    def admitted(self, size: int) -> contextlib.AbstractContextManager[None]:
         """Counts a request with the bytes of its body until the block ends.
 
         Raises `Overloaded` if it could not be answered in time.
         """
-        self._metrics.waiting.inc()
         try:
-            with self._batcher.admitted(size):
-                yield
+            return self._batcher.admitted(size)
         except Overloaded:
             self._metrics.refused.inc()
             raise
-        finally:
-            self._metrics.waiting.dec()
 
     def knows(self, name: str) -> bool:
         """Whether there is a model, as far as this process knows."""
@@ -276,7 +271,7 @@ class Models:
         while not self._stopping.is_set():
             began = time.monotonic_ns()
             self._registry.try_refresh(self._stopping)
-            self._metrics.observe()
+            self._metrics.observe(self._batcher.num_waiting)
             self._refreshes.note(began)
             due = time.monotonic() + self._settings.poll_seconds
             while not self._refreshes.is_wanted and time.monotonic() < due:

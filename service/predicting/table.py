@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
-from tfbbb.export.inputs import Inputs, check_names, listed, number
+from tfbbb.export.inputs import Inputs, Tensors, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.row_warnings import ReadColumns
 from tfbbb.tables.table_error import TableError
@@ -138,7 +138,7 @@ def _hold_texts(rows: Sequence[object]) -> bool:
     )
 
 
-def _matrix(rows: Sequence[JsonList], features: Sequence[Feature]) -> np.ndarray:
+def _matrix(rows: Sequence[JsonList], features: Sequence[Feature]) -> Inputs:
     # `struct` refuses values that are not numbers, at half the cost of NumPy's
     # conversion, which would also accept text.
     single_precision = struct.Struct(f"{len(features)}f")
@@ -150,7 +150,9 @@ def _matrix(rows: Sequence[JsonList], features: Sequence[Feature]) -> np.ndarray
     except (struct.error, TypeError, OverflowError):
         return _matrix_by_value(rows, features)
     # Numbers beyond single precision became infinite; the error must quote them.
-    return matrix if np.isfinite(matrix).all() else _matrix_by_value(rows, features)
+    if np.isfinite(matrix).all():
+        return Tensors(inputs=matrix)
+    return _matrix_by_value(rows, features)
 
 
 def _matrix_by_value(

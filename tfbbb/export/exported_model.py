@@ -221,10 +221,9 @@ class ExportedModel:
         prediction = self._distribution(inputs, num_samples, seed, method)
         found = prediction.to_numpy()
         names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
-        return {
-            name: self._in_own_precision(found[name])
-            for name in sorted(names | ({"familiarity"} & found.keys()))
-        }
+        chosen = sorted(names | ({"familiarity"} & found.keys()))
+        with np.errstate(over="ignore"):
+            return {name: np.asarray(found[name], self._dtype) for name in chosen}
 
     def _distribution(
         self, x: Inputs, num_samples: int | None, seed: int | None, method: str | None

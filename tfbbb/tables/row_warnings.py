@@ -202,6 +202,15 @@ class RowWarnings:
             )
         )
 
+    def covers(self, numbers: np.ndarray) -> bool:
+        """Whether training had values like all those of numeric columns, [n, d]."""
+        low, high = numbers.min(axis=0), numbers.max(axis=0)
+        return bool(self._within(low, high).all())
+
+    def _within(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        # Extremes beside a missing value are NaN, which is not within.
+        return (low >= self._low) & (high <= self._high)
+
     def find(
         self,
         values: Mapping[str, np.ndarray],
@@ -212,8 +221,7 @@ class RowWarnings:
         if self._numeric:
             numbers = np.stack([values[column.name] for column in self._numeric])
             low, high = numbers.min(axis=1), numbers.max(axis=1)
-            # Extremes beside a missing value are NaN, which is not within.
-            within = (low >= self._low) & (high <= self._high)
+            within = self._within(low, high)
             unusual = {self._numeric[place].name for place in np.flatnonzero(~within)}
         found = {}
         for column in self._columns:

@@ -1,6 +1,7 @@
 """What every request gets: an id, a line in the log, and its place in the metrics."""
 
 import logging
+import random
 import re
 import time
 from contextvars import ContextVar
@@ -8,16 +9,17 @@ from http import HTTPMethod
 from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.shared.database import new_id, timestamp
+from service.shared.database import timestamp
 from service.shared.json_types import JsonObject
 from service.shared.logs import ACCESS
 
 logger = logging.getLogger(ACCESS)
 
 HEADER = "X-Request-Id"
+_RAW_HEADER = HEADER.lower().encode()
 # Probes ask these paths every few seconds.
 _PROBES = ("/health/", "/v2/health/")
 # Ids that need no quoting in logs and URLs.
@@ -53,6 +55,8 @@ class Requests:
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
         self._models: set[str] = set()
+        # To find them by their labels takes longer than to count in them.
+        self._of_labels: dict[tuple[object, ...], tuple[Counter, Histogram]] = {}
         self._requests = Counter(
             "tfbbb_http_requests",
             "Answered requests.",
@@ -83,7 +87,7 @@ class Requests:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = chosen
+                message["headers"].append((_RAW_HEADER, chosen.encode("latin-1")))
             await send(message)
 
         try:
@@ -100,9 +104,13 @@ class Requests:
         context = scope.get("fastapi", {}).get("effective_route_context")
         route = getattr(context or scope.get("route"), "path_format", None) or "none"
         method = method if method in _METHODS else "other"
-        labels = method, route, self._model(scope)
-        self._requests.labels(*labels, status).inc()
-        self._seconds.labels(*labels).observe(seconds)
+        labels = method, route, self._model(scope), status
+        if labels not in self._of_labels:
+            found = self._requests.labels(*labels), self._seconds.labels(*labels[:3])
+            self._of_labels[labels] = found
+        counter, histogram = self._of_labels[labels]
+        counter.inc()
+        histogram.observe(seconds)
 
     def _model(self, scope: Scope) -> str:
         """Returns the label of a request's model, which is empty if it has none."""
@@ -118,7 +126,8 @@ class Requests:
 
 def choose_request_id(given: str) -> str:
     """Returns the id that a request has given itself, or a new one."""
-    return given if _SANE.fullmatch(given) else new_id()
+    # Nobody is kept from guessing it: 96 bits without a call of the system.
+    return given if _SANE.fullmatch(given) else f"{random.getrandbits(96):024x}"
 
 
 def _log(

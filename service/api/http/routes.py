@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
+from service.api.http.errors import ANY_ERROR
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Scope
 from service.shared.data_directory import free_reserve, write_reserve
@@ -128,7 +129,12 @@ class ScopedRoute(LimitedRoute):
 def scoped_router(prefix: str, tag: str, *scopes: Any) -> APIRouter:
     """Creates a router of `ScopedRoute`, all of which need some scopes."""
     return APIRouter(
-        prefix=prefix, tags=[tag], dependencies=scopes, route_class=ScopedRoute
+        prefix=prefix,
+        tags=[tag],
+        dependencies=scopes,
+        route_class=ScopedRoute,
+        responses={"default": ANY_ERROR},
+        generate_unique_id_function=lambda route: route.name,
     )
 
 
@@ -139,17 +145,16 @@ class PlainRoute(ScopedRoute):
     small prediction does to compute.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns a function that answers a request."""
-        endpoint = self.endpoint
-
-        async def answer(request: Request) -> Response:
-            response: Response = await endpoint(
-                request.state.service, request, **request.path_params
-            )
-            return response
-
-        return answer
+    async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Handles a request; checks scope and length before it reads the body."""
+        if scope["method"] not in cast(set[str], self.methods):
+            await super().handle(scope, receive, send)  # Refuses the method.
+            return
+        state = scope["state"]
+        state["caller"].require(self.scope)
+        request = Request(scope, self._limited(scope, receive), send)
+        response = await self.endpoint(state["service"], request, **request.path_params)
+        await response(scope, receive, send)
 
 
 def _scopes(dependant: Dependant) -> Iterator[Scope]:

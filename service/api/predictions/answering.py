@@ -31,7 +31,7 @@ async def answer_table(
         version,
         reads=FORMATS[given],
         writes=FORMATS[chosen],
-        options=dict(request.query_params),
+        options=dict(request.query_params) if request.scope["query_string"] else {},
     )
 
 

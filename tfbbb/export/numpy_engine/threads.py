@@ -73,6 +73,7 @@ def one_blas_thread() -> Iterator[None]:
     global _limited, _lift
     with _lock:
         if not _limited:
+            _blas_threads()  # As many as without the limit.
             _lift = _blas().limit(limits=1).restore_original_limits
         _limited += 1
     try:

@@ -105,7 +105,8 @@ def predictive(
             "it outside, or export the model and call a signature of it. "
             f"Received: model={model.name!r}"
         )
-    _check_num_samples(num_samples)
+    # One sample alone does not tell epistemic from aleatoric variance.
+    num_samples = int32("num_samples", num_samples, least=2)
     positive_number("max_memory_mb", max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
@@ -134,7 +135,6 @@ def predictive(
     num_beyond = 0 if compared is None else compared[1].shape[1]
     # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
-
     num_rows = len(tree.flatten(inputs)[0])
     plan = plan_for(
         structure, method, num_rows, num_samples, max_floats, found, include_dropout
@@ -157,14 +157,6 @@ def predictive(
         for prediction in predictions:
             prediction.compare_rows(find)
     return tree.pack_sequence_as(form, predictions)
-
-
-def _check_num_samples(num_samples: int) -> None:
-    if int32("num_samples", num_samples) < 2:
-        raise ValueError(
-            "At least two samples are needed to tell epistemic from aleatoric "
-            f"variance. Received: num_samples={num_samples}"
-        )
 
 
 def _check_stochastic(

@@ -188,6 +188,24 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
                 assert output.shape.as_list() == shapes.get(key, [None, width])
 
 
+def test_moments_of_a_signature_have_gradients_by_the_inputs(
+    one_target: SimpleNamespace,
+) -> None:
+    signature = one_target.signatures["predict"]
+    given = {"num_samples": tf.constant(20), "seed": tf.constant(3)}
+
+    def moments(x: Any) -> Any:
+        return tf.stack([signature(inputs=x, **given)[n] for n in ("mean", "variance")])
+
+    row, step = tf.constant(X[:1]), tf.constant([[0.0, 0.02, 0.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(row)
+        each = tf.unstack(moments(row))
+    found = [tape.gradient(moment, row)[0, 1] for moment in each]
+    expected = (moments(row + step) - moments(row - step)) / 0.04
+    np.testing.assert_allclose(found, np.ravel(expected), rtol=0.02)
+
+
 def test_draws_are_the_outputs_of_the_network_under_each_draw(
     two_targets: SimpleNamespace,
 ) -> None:

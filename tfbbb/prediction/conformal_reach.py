@@ -111,7 +111,8 @@ def _lengthened(
         ends = np.stack([centre - half, centre + half], axis=1)
     if discrete:
         ends = np.stack([np.ceil(ends[:, 0]), np.floor(ends[:, 1])], axis=1)
-    ends = ends if limits is None else np.clip(ends, *limits)
+    if limits is not None:
+        ends = np.clip(ends, limits[0], limits[1])
     infinite = np.array([-np.inf, np.inf])[:, np.newaxis]
     ends = np.where(np.isfinite(score)[..., np.newaxis, :], ends, infinite)
     is_longer = (factor > 1.0)[..., np.newaxis, :]

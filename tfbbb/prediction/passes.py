@@ -4,7 +4,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,14 +138,15 @@ class Passes:
         most = max(1, rows.max_floats // self._numbers_per_row(rows))
         if self.mixes_rows:
             most = rows.num_rows
-        found: list[list[Summary]] = []
+        found: list[Any] = []
         outputs: list[Tensor] = []
         for part in _row_blocks(rows, most):
             outputs = self._outputs_of(rows, part)
             pairs = zip(self.answers, outputs, strict=True)
             size = self._rows_at_a_time(rows)
             found.append([in_parts(each.moments, x, size) for each, x in pairs])
-        return joined(*found), outputs if most >= rows.num_rows else None
+        summaries: Any = joined(*found)
+        return summaries, outputs if most >= rows.num_rows else None
 
     def _slices(
         self, rows: _Rows, number: int, outputs: list[Tensor] | None

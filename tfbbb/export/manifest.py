@@ -53,36 +53,27 @@ class ManifestError(Exception):
 
 @dataclass(frozen=True)
 class Feature:
-    """One column a model reads.
-
-    Args:
-        name: The column's name in the table.
-        kind: `"numeric"` (float32), `"categorical"` (string) or `"date"` (int64 seconds
-            since 1970).
-        missing: Whether a value was missing in training: NaN, the empty string, or the
-            least int64.
-        tensor: The signature input that carries the column.
-        notation: How the cells of the training table were written, and thus the texts
-            of requests are read: the record of a `tfbbb.tables.notations.Notation`.
-            None for plain numbers and texts, and if unknown.
-        imputed: Whether the graph replaces a missing value although none was missing
-            in training.
-        low: The least value of the training rows; None if unknown or not a number.
-        high: The greatest value of the training rows.
-        categories: The texts that training saw; None if unknown or not text.
-        dtype: The data type of the tensor of a numeric column, such as `"int32"`; None
-            for float32.
-    """
+    """One column a model reads, by its name in the table."""
 
     name: str
+    # Numbers are float32, categories texts, and dates int64 seconds since 1970.
     kind: Literal["numeric", "categorical", "date"]
+    # Whether training had missing values: NaN, the empty string, or the least int64.
     missing: bool
+    # The signature input that carries the column.
     tensor: str
+    # How the cells of the training table were written, and thus the texts of requests
+    # are read: the record of a `tfbbb.tables.notations.Notation`. None for plain
+    # numbers and texts, and if unknown.
     notation: Mapping[str, Any] | None = None
+    # Whether the graph replaces a missing value although none was missing in training.
     imputed: bool = False
+    # The least and the greatest value of the training rows, and the texts that training
+    # saw; None if unknown.
     low: float | None = None
     high: float | None = None
     categories: tuple[str, ...] | None = None
+    # The data type of the tensor of numbers, such as "int32"; None for float32.
     dtype: str | None = None
 
     @cached_property
@@ -124,50 +115,40 @@ class LayerSummary:
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of one row.
+    """The targets of one row."""
 
-    Args:
-        shape: Their shape: `[k]`, after places if a row has several; of classes
-            the shape of the places, `[]` of one. `None` is any size.
-        support: The numbers that they may be; `None` for classes.
-        ordered: Whether they have a distribution function and quantiles.
-        discrete: Whether they are integers.
-        noise_size: How many standard normals a sample takes.
-    """
-
+    # `[k]`, after places if a row has several; of classes the shape of the places, `[]`
+    # of one. `None` is any size.
     shape: tuple[int | None, ...]
+    # The numbers that they may be; `None` for classes.
     support: Support | None
+    # Whether they have a distribution function and quantiles.
     ordered: bool
+    # Whether they are integers.
     discrete: bool
+    # How many standard normals a sample takes.
     noise_size: int
 
 
 @dataclass(frozen=True)
 class FamiliarityInfo:
-    """What the familiarity of a row compares.
+    """What the familiarity of a row compares."""
 
-    Args:
-        num_rows: How many rows represent the training rows.
-        columns: The names of the compared columns; `None` for all elements of a matrix.
-    """
-
+    # How many rows represent the training rows.
     num_rows: int
+    # The names of the compared columns; `None` for all elements of a matrix.
     columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class NumpyInfo:
-    """Whether NumPy computes the answers, without TensorFlow.
+    """Whether NumPy computes the answers, without TensorFlow."""
 
-    Args:
-        difference: The largest difference between the answers of NumPy and of
-            TensorFlow, among some rows: of numbers in predictive standard deviations,
-            of variances as a share, of probabilities and log densities as it is.
-            `None` if NumPy computes none.
-        missing: Why NumPy computes none, a sentence; `None` if it does.
-    """
-
+    # The largest difference between the answers of NumPy and of TensorFlow, among some
+    # rows: of numbers in predictive standard deviations, of variances as a share, of
+    # probabilities and log densities as it is. `None` if NumPy computes none.
     difference: float | None = None
+    # Why NumPy computes none, a sentence; `None` if it does.
     missing: str | None = None
 
 

@@ -6,6 +6,7 @@ training, and are exported once.
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,12 @@ def _write(
         numpy=written.numpy,
     )
     return directory
+
+
+if __name__ == "__main__":
+    root = Path(sys.argv[1])
+    write_regression(root / "saved_models" / "diabetes" / "1", bias=-1000.0)
+    write_regression(root / "saved_models" / "diabetes" / "2")
+    write_columns(root / "saved_models" / "patients" / "1")
+    write_classification(root / "saved_models" / "iris" / "7")
+    write_half_plus_three(root / "half_plus_three" / "123")

@@ -8,6 +8,8 @@ import hashlib
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,6 +69,18 @@ def copy_of_export(
     """
     digest = hashlib.sha256(_code_hash() + description.encode()).hexdigest()
     return _copy_of(KEPT / f"{digest[:24]}.saved_model", export, directory)
+
+
+def copy_of_exports(directory: Path) -> Path:
+    """Copies all models of `tests.exported_models`; imports no TensorFlow here."""
+    names = "exported_models.py", "exported_manifests.py"
+    description = "".join((ROOT / "tests" / name).read_text() for name in names)
+
+    def export(path: Path) -> None:
+        command = [sys.executable, "-m", "tests.exported_models", str(path)]
+        subprocess.run(command, check=True, cwd=ROOT)
+
+    return copy_of_export(description, export, directory)
 
 
 def _copy_of(path: Path, export: Callable[[Path], object], directory: Path) -> Path:

@@ -8,43 +8,22 @@ import pytest
 from service.shared.database import Base, Database, create_tables
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service import stand_in
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.serving import serving, wait_until_ready
 from tests.service.stores import S3, s3_server
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stand_ins() -> None:
-    stand_in.install()
+from tests.trained import copy_of_exports
 
 
 @pytest.fixture(scope="session")
-def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A registry with a model of each kind, one of them in two versions.
-
-    They are those of `stand_in`.
-    """
-    root = tmp_path_factory.mktemp("saved_models")
-    stand_in.write_regression(root / "diabetes" / "1", bias=-1000.0)
-    stand_in.write_regression(root / "diabetes" / "2")
-    stand_in.write_columns(root / "patients" / "1")
-    stand_in.write_classification(root / "iris" / "7")
-    return root
+def exported_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The exports of `tests.exported_models`, which a process with TensorFlow makes."""
+    return copy_of_exports(tmp_path_factory.mktemp("exported"))
 
 
 @pytest.fixture(scope="session")
-def real_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same models as SavedModels."""
-    # Imports TensorFlow, which few of the tests need.
-    from tests import exported_models
-
-    root = tmp_path_factory.mktemp("real_models")
-    exported_models.write_regression(root / "diabetes" / "1", bias=-1000.0)
-    exported_models.write_regression(root / "diabetes" / "2")
-    exported_models.write_columns(root / "patients" / "1")
-    exported_models.write_classification(root / "iris" / "7")
-    return root
+def saved_models(exported_models: Path) -> Path:
+    """A registry with a model of each kind, one of them in two versions."""
+    return exported_models / "saved_models"
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +37,7 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def registry_root(tmp_path: Path, saved_models: Path) -> Path:
-    """A registry of its own, with the two versions of one stand-in model."""
+    """A registry of its own, with the two versions of one model."""
     root = tmp_path / "saved_models"
     shutil.copytree(saved_models / "diabetes", root / "diabetes")
     return root

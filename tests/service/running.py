@@ -32,13 +32,13 @@ _TOLERANCE = 1e-2
 # For jobs whose workers may have to start anew, on a loaded machine.
 _SECONDS_TO_END = 600.0
 _KINDS = {
-    "api": "tests.service.stand_in_api",
+    "api": "service.api.worker",
     "worker": "tests.service.job_process.stand_in_worker",
 }
 
 
 class Replica:
-    """A service with stand-in models and workers, a log and a port of its own.
+    """A service with stand-in workers, a log and a port of its own.
 
     Args:
         directory: Where its log is, and its data unless the environment says otherwise.

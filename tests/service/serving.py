@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from service.api import sandbox
 from service.api.http.protocol import JsonErrorProtocol
 from service.app import create_app
 from service.parent import processes
@@ -34,8 +32,6 @@ def serving(settings: Settings) -> Iterator[httpx.Client]:
     """
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         chosen = settings_of_a_test(settings, Path(directory))
-        module = "tests.service.stand_in_sandbox"
-        stack.enter_context(mock.patch.object(sandbox, "_MODULE", module))
         client = stack.enter_context(listening(create_app(chosen)))
         stack.enter_context(training(chosen))
         yield client

@@ -4,23 +4,37 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
-from tests.service.stand_in import write_regression
+from tfbbb.export.exported_model import ExportedModel
 
 
-def test_deadline_is_kept_whatever_is_being_computed(tmp_path: Path) -> None:
-    write_regression(tmp_path / "slow" / "1", seconds=1.0)
-    settings = Settings(models=tmp_path, threads=1)
+@pytest.fixture
+def slow(registry_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry whose models take a second for each prediction."""
+    predict = ExportedModel.predict
+
+    def predict_slowly(*arguments: Any, **options: Any) -> Any:
+        time.sleep(1.0)
+        return predict(*arguments, **options)
+
+    monkeypatch.setattr(ExportedModel, "predict", predict_slowly)
+    return registry_root
+
+
+def test_deadline_is_kept_whatever_is_being_computed(slow: Path) -> None:
+    settings = Settings(models=slow, threads=1)
     body = {"instances": [[1, 2, 3]]}
     hurried = body | {"parameters": {"deadline_ms": 100, "num_samples": 2}}
 
     def seconds(client: httpx.Client) -> float:
         begin = time.monotonic()
-        response = ask(client, "slow", hurried)
+        response = ask(client, "diabetes", hurried)
         assert response.status_code == 503, response.text
         assert response.json()["code"] == "deadline_exceeded"
         return time.monotonic() - begin
@@ -28,7 +42,7 @@ def test_deadline_is_kept_whatever_is_being_computed(tmp_path: Path) -> None:
     with serving(settings) as client, ThreadPoolExecutor(1) as executor:
         wait_until_ready(client)
         assert seconds(client) < 0.6  # It is computed itself.
-        patient = executor.submit(ask, client, "slow", body)
+        patient = executor.submit(ask, client, "diabetes", body)
         time.sleep(0.2)
         assert seconds(client) < 0.6  # Others are before it.
         assert patient.result().status_code == 200
@@ -50,30 +64,31 @@ def test_client_that_hangs_up_leaves_the_others_their_answers(
     assert ask(client, "diabetes", body).status_code == 200
 
 
-def test_what_waits_over_the_limit_is_refused_and_nothing_else(tmp_path: Path) -> None:
-    write_regression(tmp_path / "slow" / "1", seconds=1.0)
-    settings = Settings(models=tmp_path, max_waiting_requests=1)
+def test_what_waits_over_the_limit_is_refused_and_nothing_else(slow: Path) -> None:
+    settings = Settings(models=slow, max_waiting_requests=1)
     body = {"instances": [[1, 2, 3]]}
     with serving(settings) as client, ThreadPoolExecutor(1) as executor:
         wait_until_ready(client)
-        first = executor.submit(ask, client, "slow", body)
+        first = executor.submit(ask, client, "diabetes", body)
         time.sleep(0.3)
-        refused = ask(client, "slow", "no JSON, which is not read")
+        refused = ask(client, "diabetes", "no JSON, which is not read")
         assert refused.status_code == 503
         assert refused.headers["Retry-After"] == "1"
         assert refused.headers["X-Request-Id"]
         assert "1 predictions are waiting" in refused.json()["error"]
-        assert client.get("/v1/models/slow").status_code == 200
+        assert client.get("/v1/models/diabetes").status_code == 200
         assert first.result().status_code == 200
         # One without a key, and one whose client hangs up, make room for others.
-        denied = client.post("/v1/models/slow:predict", headers={"Authorization": "x"})
+        denied = client.post(
+            "/v1/models/diabetes:predict", headers={"Authorization": "x"}
+        )
         assert denied.status_code == 401
         address = client.base_url.host, client.base_url.port
         with socket.create_connection(address) as connection:  # type: ignore[arg-type]
             connection.sendall(
-                b"POST /v1/models/slow:predict HTTP/1.1\r\nHost: localhost\r\n"
+                b"POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
                 b"Content-Length: 9\r\n\r\n"
             )
             time.sleep(0.3)
         time.sleep(0.3)
-        assert ask(client, "slow", body).status_code == 200
+        assert ask(client, "diabetes", body).status_code == 200

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.service.serving import ask
-from tests.service.stand_in import load
+from tfbbb.export.reader import load
 
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
 

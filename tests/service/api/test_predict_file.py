@@ -84,7 +84,7 @@ def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(
     assert first.startswith("Ä;1,50;007;1;1.234,50;")
     assert second.startswith("'B;2,00;1,5;1;;")
     mean = float(first.split(";")[5].replace(",", "."))
-    # The stand-in model doubles the sum of the features.
+    # The model doubles the sum of the features.
     assert mean == pytest.approx(2 * (1.5 + 7 + 1), abs=0.1)
 
 

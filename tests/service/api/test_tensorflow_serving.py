@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 
 from service.shared.settings import Settings
-from tests.service import stand_in
 from tests.service.serving import serving, wait_until_ready
 
 
 @pytest.fixture(scope="module")
 def served(
-    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
+    exported_models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """The model of the examples, half_plus_three, beside others of the tests."""
     root = tmp_path_factory.mktemp("models")
-    stand_in.write_half_plus_three(root / "half_plus_three" / "123")
-    shutil.copytree(saved_models / "patients", root / "patients")
+    shutil.copytree(exported_models / "half_plus_three", root / "half_plus_three")
+    shutil.copytree(exported_models / "saved_models" / "patients", root / "patients")
     with serving(Settings(models=root)) as client:
         wait_until_ready(client)
         yield client

@@ -27,9 +27,9 @@ def process(model: Any) -> int:
 
 
 def test_a_child_process_computes_with_tensorflow_and_is_started_anew(
-    real_models: Path, tmp_path: Path
+    saved_models: Path, tmp_path: Path
 ) -> None:
-    path = Path(shutil.copytree(real_models / "diabetes" / "2", tmp_path / "2"))
+    path = Path(shutil.copytree(saved_models / "diabetes" / "2", tmp_path / "2"))
     here = LoadedModel(path)
     needing = NumpyInfo(missing="NumPy lacks an operation.")
     manifest = replace(Manifest.read(path), numpy=needing)

@@ -15,7 +15,7 @@ import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException
 
 from tests.service.serving import AS_ADMIN, ask
-from tests.service.stand_in import load
+from tfbbb.export.reader import load
 from tfbbb.version import __version__, commit
 
 ROWS = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)

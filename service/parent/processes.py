@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 from service.parent.supervision import SupervisedProcess
 from service.shared.settings import Settings
-from service.shared.temporary import temporary_directory
 
 _API = "service.api.worker"
 _TRAINING = ("tfbbb", "worker")
@@ -27,7 +27,8 @@ def run(settings: Settings, host: str, port: int) -> None:
     All of them are told to stop at once: the API finishes its requests, while the
     workers requeue their jobs. A process that ends before is started anew.
     """
-    with _noted_signals() as noted, temporary_directory("api") as directory:
+    with _noted_signals() as noted, TemporaryDirectory(prefix="tfbbb-") as place:
+        directory = Path(place)
         environment = os.environ | settings.environment()
         # The child processes read keys from the database.
         environment.pop("TFBBB_ADMIN_KEY", None)

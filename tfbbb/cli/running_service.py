@@ -37,10 +37,12 @@ def running_service(models: Path) -> Iterator[RunningService]:
     an error or SIGTERM, sends the service SIGTERM, and SIGKILL if it does not stop.
     """
     from service.api.keys.credential import Credential
-    from service.shared.temporary import temporary_directory
 
     key = Credential.generate().text
-    with tempfile.TemporaryFile() as log, temporary_directory("data") as data:
+    with (
+        tempfile.TemporaryFile() as log,
+        tempfile.TemporaryDirectory(prefix="tfbbb-") as data,
+    ):
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tfbbb", "serve"),
@@ -49,7 +51,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": str(data)},
+            env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": data},
         )
         try:
             with exit_on_sigterm(128 + signal.SIGTERM):

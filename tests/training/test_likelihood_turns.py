@@ -1,17 +1,18 @@
 """Which likelihoods are trained, one after the other."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
 
 from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.left_out_error import Trial
 from tfbbb.training.likelihood_turns import train_in_turn
 from tfbbb.training.progress import Progress
 from tfbbb.training.run import ProgressOfAll
 from tfbbb.training.spec.families import likelihoods
 from tfbbb.training.target_likelihood import LikelihoodChoice, LikelihoodTrial
-from tfbbb.training.time_limit import TimeLimit
 
 FIGURES = {"student_t": -3.0, "gamma": -2.5, "log_normal": -2.0}
 TRIALS = tuple(
@@ -21,20 +22,22 @@ TRIALS = tuple(
 CHOICE = LikelihoodChoice(TRIALS[-1].likelihood, TRIALS)
 
 
-def turns(errors, choice=CHOICE, seconds=None, off=()):
+def turns(errors, choice=CHOICE, seconds=math.inf, off=()):
     """Trains with relative errors by likelihood; None for divergence.
 
     Sums of predictions by the likelihoods `off` are off.
     """
 
-    def train(number, part, limit):
+    def train(number, part):
         name = "" if part is None else part.name
         error = errors[name]
         if error is None:
             raise TrainingDivergedError(0.02)
         return [SimpleNamespace(trial=Trial(0.1, -1.0, 1.0, error, name in off))]
 
-    return train_in_turn(choice, train, TimeLimit(seconds))[1]
+    clock = JobClock()
+    clock.limit = seconds
+    return train_in_turn(choice, train, clock)[1]
 
 
 def test_a_likelihood_that_suits_is_trained_alone():

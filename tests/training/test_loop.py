@@ -1,4 +1,4 @@
-import math
+import time
 from contextlib import suppress
 
 import keras
@@ -17,7 +17,6 @@ from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.callbacks import TimeOfSteps
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
-from tfbbb.training.time_limit import TimeLimit
 
 
 def test_an_epoch_has_exactly_its_batches():
@@ -47,6 +46,12 @@ def test_xla_compiles_the_steps_if_asked():
     np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
+def until(seconds):
+    """Returns what tells the time that is left of some seconds."""
+    end = time.monotonic() + seconds
+    return lambda: end - time.monotonic()
+
+
 @pytest.fixture
 def slow_steps(monkeypatch):
     """Moves the clock by the seconds of the first execution, and of each other."""
@@ -69,25 +74,9 @@ def slow_steps(monkeypatch):
 
 def test_time_is_left_for_what_follows_the_steps(slow_steps):
     slow_steps(10.0)
-    for seconds, reserve, steps in ((30.0, 0.0, 21), (30.0, 10.0, 11), (30.0, 40.0, 1)):
-        outcome = trainings.train(
-            trainings.model(), max_seconds=seconds, reserve=lambda left=reserve: left
-        )
+    for seconds, steps in ((30.0, 21), (20.0, 11), (-10.0, 1)):
+        outcome = trainings.train(trainings.model(), seconds_left=until(seconds))
         assert (outcome.step, outcome.out_of_time) == (steps, True)
-
-
-def test_networks_share_the_time_that_is_left(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("tfbbb.training.time_limit.time.monotonic", lambda: now[0])
-    limit = TimeLimit(60.0)
-    now[0] += 4.0
-    # One of the 60 seconds is left for the report.
-    assert limit.of_steps(0, networks=2, taken=0.0) == 25.5
-    now[0] += 28.0
-    assert limit.of_steps(1, networks=2, taken=25.5) == 27.0
-    # A later attempt knows only the time of the steps.
-    assert TimeLimit(60.0).of_steps(1, networks=2, taken=26.0) == 33.0
-    assert TimeLimit(None).of_steps(0, networks=2, taken=9.0) == math.inf
 
 
 def test_the_reports_are_those_of_keras_on_the_same_batches():
@@ -204,7 +193,7 @@ def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(slow_steps):
     model, rates = trainings.model(), []
     model.optimizer.learning_rate = linear
     slow_steps(10.0, before=lambda: rates.append(float(model.optimizer.learning_rate)))
-    outcome = trainings.train(model, max_seconds=20.0, decay=linear)
+    outcome = trainings.train(model, seconds_left=until(20.0), decay=linear)
     assert outcome.out_of_time
     # After each step; the time of the first one does not count.
     shares = [1 / 28, 2 / 28, *(0.1 * n + 1 / 28 for n in range(1, 10))]
@@ -213,7 +202,10 @@ def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(slow_steps):
 
 def test_a_time_limit_changes_neither_the_saved_optimizer_nor_a_long_training(tmp_path):
     models = []
-    for options in ({}, {"max_seconds": 1e6, "checkpoint_directory": tmp_path / "c"}):
+    for options in (
+        {},
+        {"seconds_left": lambda: 1e6, "checkpoint_directory": tmp_path / "c"},
+    ):
         models.append(trainings.model())
         decay = keras.optimizers.schedules.CosineDecay(0.05, 100)
         stops = iter([False] * 3 + [True] * bool(options))

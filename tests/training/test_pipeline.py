@@ -17,13 +17,12 @@ from tfbbb.training.pipeline import (
     make_plan,
     prepare_rows,
     result,
+    train_best_members,
     train_networks,
-    use_more_rows,
 )
 from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.table import STEPS
-from tfbbb.training.time_limit import TimeLimit
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=60)
@@ -43,7 +42,6 @@ def start(**changes):
         weights=None,
         parent=None,
         name_of_parent="None",
-        limit=TimeLimit(None),
         directory=None,
         checkpoint_seconds=30.0,
         xla=False,
@@ -77,7 +75,7 @@ def changed(before, after):
         (train_networks, {"candidates", "outcomes"}),
         (compare_baselines, {"inputs", "targets", "baselines"}),
         # Three members leave out each row once, so nobody could tell whether it helps.
-        (use_more_rows, set()),
+        (train_best_members, set()),
         (calibrate_model, {"calibrated", "scored"}),
         (learn_familiarity, {"familiarity", "extrapolation"}),
         (judge_model, {"judgement", "recipe"}),

@@ -141,8 +141,9 @@ def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     assert trained.recipe["chosen"]["network"] == best["network"]
     steps = [at.step for at in reports]
     assert steps == sorted(steps)
-    assert steps[-1] == reports[-1].steps == 2 * trained.recipe["steps"]
-    assert len({at.stage for at in reports}) == 2
+    assert steps[-1] == reports[-1].steps > trained.recipe["steps"]
+    # One for each network, and one for the best members alone.
+    assert len({at.stage for at in reports}) == 3
 
 
 @pytest.mark.few(1)

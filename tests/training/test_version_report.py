@@ -1,6 +1,7 @@
 """The report of a version, with figures that other ways compute too."""
 
 import json
+import math
 from dataclasses import replace
 from itertools import count
 
@@ -15,7 +16,7 @@ from tfbbb.cli.model_table import ModelTable
 from tfbbb.export import load
 from tfbbb.export.manifest import REPORT_FILE, Manifest
 from tfbbb.judging.explain.effects import effect
-from tfbbb.training.time_limit import TimeLimit
+from tfbbb.training.job_clock import JobClock
 
 ROWS = 200
 SLOPE, NOISE = 3.0, 1.0
@@ -194,14 +195,14 @@ def test_export_writes_the_report_and_its_hash(exported):
     Manifest.read(exported).verify(exported)
 
 
-def test_the_report_has_a_share_of_the_time(monkeypatch):
-    def limit(seconds, elapsed):
-        found = TimeLimit(seconds)
-        monkeypatch.setattr(TimeLimit, "elapsed", elapsed)
-        return found.of_report()
+def test_the_report_has_a_share_of_the_time():
+    def seconds(limit, elapsed):
+        clock = JobClock(elapsed, now=lambda: 0.0)
+        clock.limit = limit
+        return clock.seconds_to_report
 
-    assert limit(None, 4.0) == 1.0
-    assert limit(None, 600.0) == 30.0
-    assert limit(10.0, 4.0) == 0.5
-    assert limit(10.0, 9.75) == 0.25
-    assert limit(10.0, 11.0) < 0
+    assert seconds(math.inf, 4.0) == 1.0
+    assert seconds(math.inf, 600.0) == 30.0
+    assert seconds(10.0, 4.0) == 0.5
+    assert seconds(10.0, 9.75) == 0.25
+    assert seconds(10.0, 11.0) < 0

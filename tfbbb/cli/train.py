@@ -1,5 +1,6 @@
 """`tfbbb train`."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,13 @@ def train(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.job_options import job_fields, validate_fields
+        from tfbbb.training.job_clock import JobClock
         from tfbbb.training.record import TrainingRecord
+
+        # Until here, the process did nothing but import.
+        clock = JobClock(elapsed=time.process_time())
+        clock.skip("version")
+        clock.begin("loading")
 
         check_output(output)
         if quick:
@@ -54,11 +61,7 @@ def train(
         from tfbbb.cli.figures import echo_figures
         from tfbbb.cli.imports import import_tensorflow
         from tfbbb.cli.progress import EpochBar
-        from tfbbb.training.job_clock import JobClock
 
-        clock = JobClock()
-        clock.skip("version")
-        clock.begin("loading")
         fault = None
         with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
             import_tensorflow()

@@ -18,8 +18,6 @@ from tfbbb.training.spec.training import EarlyStopping
 
 _SECONDS_BETWEEN_REPORTS = 2.0
 _OF_BEST_EPOCH = "best epoch/"
-# Of `max_seconds`, for what follows the steps.
-_MOST_RESERVED = 0.75
 
 
 class FiniteSteps(keras.callbacks.Callback):
@@ -41,11 +39,10 @@ class FiniteSteps(keras.callbacks.Callback):
 
 
 class DecayInTime(LearningRateSchedule):
-    """Follows a decay by steps, and skips the part for which there is no time.
+    """Follows a decay by steps, or by the share of the time if that is greater.
 
     A training that its time limit ends early would stop at a learning rate that is
-    still high, where the weights are noisy. So the place in the decay is the step, or
-    the same share of the steps as of the time that is used, whichever is greater.
+    still high, where the weights are noisy.
     """
 
     def __init__(self, decay: LearningRateSchedule, steps: int):
@@ -62,15 +59,19 @@ class DecayInTime(LearningRateSchedule):
 
 
 class TimeOfSteps(keras.callbacks.Callback):
-    """Times the steps, and ends them in time for what follows, as `reserve` says."""
+    """Times the steps, and ends them when no seconds are left for them."""
 
-    def __init__(self, max_seconds: float, reserve: Callable[[], float]) -> None:
+    def __init__(self, seconds_left: Callable[[], float]) -> None:
         super().__init__()
         self.seconds, self.is_over = 0.0, False
         self.decay: DecayInTime | None = None
-        self._max_seconds, self._reserve = max_seconds, reserve
-        self._seen_at = 0.0
+        self._seconds_left = seconds_left
+        self._before = self._seen_at = 0.0
         self._first_seconds: float | None = None
+
+    def resume(self, seconds: float) -> None:
+        """Counts the seconds of the steps that an earlier attempt took."""
+        self.seconds = self._before = seconds
 
     def on_train_begin(self, logs: Logs = None) -> None:
         self._seen_at = time.monotonic()
@@ -79,19 +80,15 @@ class TimeOfSteps(keras.callbacks.Callback):
         passed = time.monotonic() - self._seen_at
         self._seen_at += passed
         self.seconds += passed
-        if math.isinf(self._max_seconds):
-            return
         if self._first_seconds is None:
             self._first_seconds = passed
-        reserved = min(self._reserve(), _MOST_RESERVED * self._max_seconds)
-        usable = self._max_seconds - reserved
-        if self.seconds >= usable:
+        left = self._seconds_left() - self._before
+        if left <= 0.0:
             self.is_over = self.model.stop_training = True
         elif self.decay is not None:
             # The compilation is no part of the decay.
             used = self.seconds - self._first_seconds
-            share = used / (usable - self._first_seconds)
-            self.decay.follow(_step(self.model), share)
+            self.decay.follow(_step(self.model), used / (used + left))
 
 
 class BestEpoch(keras.callbacks.Callback):
@@ -194,7 +191,7 @@ class Checkpointing(keras.callbacks.Callback):
         assign(self.model, arrays)
         self._reports.saved_step = self._latest.step
         self._reports.losses = list(state["losses"])
-        self._timed.seconds = state["seconds"]
+        self._timed.resume(state["seconds"])
         if self._best is not None and state["best"] is not None:
             self._best.epoch, self._best.val_nll = state["best"]
             self._best.weights = [

@@ -1,5 +1,6 @@
 """Trains the networks that are tried for a table, one after the other."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,6 @@ from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
-from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import Trial
 from tfbbb.training.loop import Outcome, fit
@@ -16,9 +16,10 @@ from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.run import Candidate, Run
 from tfbbb.training.spec.families import KLSchedulePart
 from tfbbb.training.temperature_choice import TemperatureChoice, choose
-from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.untempering import can_untemper, untemper
 
+# Of the time of the steps, where members go on after the trial.
+_TIME_OF_TRIAL = 0.75
 # Of a network with one temperature that was compared with no other.
 _NOT_COMPARED = Trial(temperature=1.0, log_likelihood=0.0, factor=1.0)
 
@@ -27,7 +28,6 @@ def train_candidates(
     run: Run,
     networks: Sequence[BayesianModel],
     plan: TrainingPlan,
-    limit: TimeLimit,
     *,
     folder: str = "",
     stage: str = "",
@@ -38,42 +38,29 @@ def train_candidates(
     Checkpoints are below the directory of the run, in a folder whose name ends with
     "/". With `untempers`, normal posteriors are taken to temperature 1 afterwards.
     """
-    prepared, members = run.prepared, run.members
-    rows = prepared.rows
-    if members.weights is not None:
-        rows = rows.weighted(members.weights)
-    held_out: tuple | None = None
-    if len(prepared.held_out_rows):
-        held_out = prepared.held_out
-        if prepared.held_out_weights is not None:
-            held_out = (*held_out, prepared.held_out_weights)
-    measured, parts = run.measured_rows(), len(networks)
+    members, measured, parts = run.members, run.measured_rows(), len(networks)
     compares = members.folds is not None or len(plan.temperatures) > 1 or parts > 1
     folders = [folder, *(f"{folder}network_{n}" for n in range(2, parts + 1))]
     found: list[Candidate] = []
-    seconds = 0.0
+    share = _TIME_OF_TRIAL if plan.trial.epochs < plan.epochs else 1.0
+    end = run.clock.elapsed + share * run.clock.seconds_before("choice")
     for number, (name, model) in enumerate(zip(plan.networks, networks, strict=True)):
-        is_last = number + 1 == parts
         of_this = f"; network {number + 1} of {parts}: {name}" if parts > 1 else ""
         run.report.begin(parts - number)
         try:
             outcome = fit_members(
                 run,
                 model,
-                rows,
                 members,
-                plan,
+                plan.trial,
                 plan.schedule,
                 folder=folders[number],
                 name=name,
                 stage=f"{stage}{members.description}{of_this}",
-                max_seconds=limit.of_steps(number, parts, seconds),
-                followed_by="choice" if is_last else None,
-                held_out=held_out,
-                early_stopping=run.spec.training.early_stopping,
+                followed_by="choice",
+                most_seconds=(end - run.clock.elapsed) / (parts - number),
                 seed=run.spec.training.seed,
             )
-            seconds += outcome.seconds
             choice, trial = None, _NOT_COMPARED
             if compares:
                 choice = choose(model, members.measuring, *measured)
@@ -96,25 +83,34 @@ def train_candidates(
 def fit_members(
     run: Run,
     model: BayesianModel,
-    rows: MemoryRows,
     members: MemberRows,
     plan: TrainingPlan,
     schedule: KLSchedulePart,
     *,
     folder: str,
     name: str,
-    followed_by: str | None,
+    followed_by: str,
+    most_seconds: float = math.inf,
     **options: Any,
 ) -> Outcome:
     """Trains a model by a plan, with the options of a run and those of `fit`.
 
     The part of the clock `followed_by`, and those after it, need their time.
     """
-    rate = plan.keras_learning_rate
+    rate, clock, prepared = plan.keras_learning_rate, run.clock, run.prepared
+    rows = prepared.rows
+    if members.weights is not None:
+        rows = rows.weighted(members.weights)
+    held_out: tuple | None = None
+    if len(prepared.held_out_rows):
+        held_out = prepared.held_out
+        if prepared.held_out_weights is not None:
+            held_out = (*held_out, prepared.held_out_weights)
     model.compile(Adam(rate), kl_schedule=schedule.make())
+    end = clock.elapsed + most_seconds
 
-    def reserve() -> float:
-        return 0.0 if followed_by is None else run.clock.seconds_from(followed_by)
+    def seconds_left() -> float:
+        return min(end - clock.elapsed, clock.seconds_before(followed_by))
 
     return fit(
         model,
@@ -122,7 +118,9 @@ def fit_members(
         epochs=plan.epochs,
         batch_size=plan.batch_size,
         member_rows=members,
-        reserve=reserve,
+        held_out=held_out,
+        early_stopping=run.spec.training.early_stopping,
+        seconds_left=seconds_left,
         decay=None if plan.learning_rate.decay == "constant" else rate,
         checkpoint_directory=run.directory and run.directory / folder,
         checkpoint_seconds=run.checkpoint_seconds,

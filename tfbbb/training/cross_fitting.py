@@ -22,13 +22,9 @@ class MemberRows:
     """The training rows of each member of an ensemble.
 
     Members are ordered by temperature, then by repeat, then by fold. In each repeat,
-    the rows are divided into folds anew, and member k leaves out fold k. So each row is
-    left out by one member per temperature and repeat. By time, every second member
-    leaves out the last rows, and all train on the others. Without repeats, all members
-    train on all rows.
-
-    The fold of each row, [repeats, rows], is -1 for one that no member leaves out. A
-    row of weight 2, [rows], counts as two rows; None for 1.
+    the rows are divided into folds anew, and member k leaves out fold k: `folds` are
+    [repeats, rows], -1 for a row that no member leaves out, None if all members train
+    on all rows. By time, every second member leaves out the last rows.
     """
 
     temperatures: tuple[float, ...]
@@ -102,10 +98,9 @@ class MemberRows:
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """The weight of each row for each member, [rows, members]; None for all 1.
+        """The weight of each row for each member, 0 if it leaves the row out.
 
-        It is 0 for the members that leave out the row. If no row is left out, all
-        members share the weights, [rows, 1].
+        [rows, members]; [rows, 1] if no row is left out; None for all 1.
         """
         weights = None
         if self.row_weights is not None:

@@ -1,9 +1,9 @@
-"""The stages of a training, and the time that is left of it."""
+"""The stages of a training, the time that is left of it, and its limit."""
 
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,6 @@ class Part:
     certain: bool = True
     # Whether it takes steps, whose reports tell how many are left.
     of_steps: bool = False
-    # Whether it follows the last step.
-    after: bool = False
 
 
 # In the order in which a training takes them.
@@ -44,29 +42,27 @@ PARTS = {
     "choice": Part(TRAINING, 0.6, first=0.2, per_thousand=0.2),
     "baselines": Part(TRAINING, 0.5, per_thousand=0.4),
     "linear network": Part(TRAINING, 2.2, certain=False, of_steps=True),
-    "more rows": Part(TRAINING, 3.4, certain=False, of_steps=True),
-    "calibration": Part("calibrating", 0.8, per_thousand=0.3, after=True),
-    "familiarity": Part("calibrating", 1.8, per_thousand=0.4, after=True),
-    "judgement": Part("judging", 1.7, after=True),
-    "report": Part("writing the report", 0.9, after=True),
-    "model": Part("writing the model", 3.4, first=0.4, after=True),
-    "version": Part("publishing the version", 0.5, after=True),
+    "after the choice": Part(TRAINING, 4.0, certain=False, of_steps=True),
+    "calibration": Part("calibrating", 0.8, per_thousand=0.3),
+    "familiarity": Part("calibrating", 1.8, per_thousand=0.4),
+    "judgement": Part("judging", 1.7),
+    "report": Part("writing the report", 0.9),
+    "model": Part("writing the model", 3.4, first=0.4),
+    "version": Part("publishing the version", 0.5),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
-# The logarithm of the speed of a processor is known to so much, before a part has been
-# timed and after many seconds.
-_SPREAD, _SPREAD_OF_TIMED = 0.9, 0.35
-_SECONDS_BELIEVED = 1.0
-# Steps are as fast as those before them, more or less.
-_SPREAD_OF_STEPS = 0.1
-# Of a part that takes longer than expected.
-_LEAST_LEFT, _MOST_LEFT, _MOST_OVERDUE = 0.1, 0.5, 4.0
+# What is left is known to a factor of `1 + _SPREAD` after some seconds of timed parts,
+# and to one more before.
+_SPREAD, _SECONDS_BELIEVED = 0.3, 1.0
+# Of a part that takes longer than expected: what is left of it, of the time it took,
+# and how slow it says that the machine is.
+_LEAST_LEFT, _MOST_LEFT, _MOST_OVERDUE = 0.1, 0.35, 4.0
 _LEAST_WIDTH = 0.1
+# Of the limit: the most for a judgement or a report, and what is enough to train on.
+_SHARE_OF_REPORT, _SHARE_FOR_MORE = 0.05, 0.5
 
-# What this process has learned from earlier trainings: whether it was one, and how many
-# times the expected seconds its parts took.
+# Whether this process has ended a training.
 _has_trained = False
-_slowness: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,13 +89,14 @@ class TimeLeft:
 
 
 class JobClock:
-    """Times the parts of a training, and estimates what is left of it.
+    """Times the parts of a training, estimates what is left, and keeps its limit.
 
     The parts have expected durations. Those that are over tell how fast the machine is
     at present, and reports of steps how long the others take.
 
-    `elapsed` are seconds that passed before, such as to start a process, and `seconds`
-    those of each part that is over.
+    `elapsed` are seconds that passed before, such as to start a process, `seconds`
+    those of each part that is over, `limit` those of the whole training, and `rows`
+    measure the model.
 
     Example:
 
@@ -113,19 +110,15 @@ class JobClock:
         self, elapsed: float = 0.0, now: Callable[[], float] = time.monotonic
     ) -> None:
         self.seconds: dict[str, float] = {}
+        self.limit = math.inf
         self._now = now
-        self._began = now() - elapsed
+        self._began = self._part_began = now() - elapsed
         self._is_first = not _has_trained
-        self._slowness = _slowness or 1.0
-        self._rows = 0
-        self._limit = math.inf
+        self.rows = 0
         self._part: str | None = None
-        self._part_began = self._began
         self._skipped: set[str] = set()
         self._told: dict[str, float] = {}
-        self._first_report: Progress | None = None
-        self._report: Progress | None = None
-        self._reported_at = self._began
+        self._reports: list[tuple[float, Progress]] = []
         self._done = 0.0
         self._ended_at: float | None = None
         self._lock = threading.Lock()
@@ -138,13 +131,28 @@ class JobClock:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start."""
-        return self._now() - self._began
+        """Seconds since the start, until the end."""
+        return (self._ended_at or self._now()) - self._began
 
     @property
     def part(self) -> str | None:
         """The part that has begun last; None before the first one."""
         return self._part
+
+    @property
+    def has_time_for_more(self) -> bool:
+        """Whether half of the limit is left, enough to train another network."""
+        return self.elapsed <= _SHARE_FOR_MORE * self.limit
+
+    @property
+    def seconds_to_judge(self) -> float:
+        """The time for a part that may be left out, possibly negative."""
+        return min(_SHARE_OF_REPORT * self.limit, self.limit - self.elapsed)
+
+    @property
+    def seconds_to_report(self) -> float:
+        """The time for the explanations of the report, possibly negative."""
+        return min(max(1.0, _SHARE_OF_REPORT * self.elapsed), self.seconds_to_judge)
 
     def begin(self, part: str) -> None:
         """Ends the present part and begins another one; parts between are skipped."""
@@ -152,25 +160,18 @@ class JobClock:
             self._end_part()
             # The first one begins with the clock.
             self._part_began = self._now() if self.seconds else self._began
-            self._part = part
-            self._first_report = self._report = None
+            self._part, self._reports = part, []
 
     def end(self) -> None:
         """Ends the last part, and the training."""
-        global _has_trained, _slowness
+        global _has_trained
         with self._lock:
             self._end_part()
             self._part, self._ended_at = None, self._now()
-            _has_trained, _slowness = True, self._slowness
-
-    def know(self, *, rows: int, most_seconds: float | None) -> None:
-        """Sets what the durations depend on."""
-        with self._lock:
-            self._rows = rows
-            self._limit = math.inf if most_seconds is None else most_seconds
+            _has_trained = True
 
     def expect(self, part: str, seconds: float) -> None:
-        """Sets how long a part takes on a processor of speed 1."""
+        """Sets the expected seconds of a part."""
         with self._lock:
             self._told[part] = seconds
 
@@ -185,10 +186,9 @@ class JobClock:
             if self._part == "first step":
                 self._end_part()
                 self._part, self._part_began = "steps", self._now()
-            before = self._report
-            if before is None or progress.steps != before.steps:
-                self._first_report = progress
-            self._report, self._reported_at = progress, self._now()
+            if self._reports and self._reports[-1][1].steps != progress.steps:
+                self._reports = []
+            self._reports = [*self._reports[:1], (self._now(), progress)]
 
     def seconds_from(self, first: str) -> float:
         """Returns the expected seconds of a part and of all certain ones after it.
@@ -199,95 +199,79 @@ class JobClock:
             names = list(PARTS)
             later = names[names.index(first) :]
             certain = [n for n in later if n == first or PARTS[n].certain]
-            return max(self._slowness, 1.0) * sum(map(self._expected, certain))
+            return max(self._slowness(), 1.0) * sum(map(self._expected, certain))
+
+    def seconds_before(self, part: str) -> float:
+        """Returns the seconds until a part must begin, possibly negative."""
+        return self.limit - self.elapsed - self.seconds_from(part)
 
     def left(self) -> TimeLeft:
         """Estimates the time that is left."""
         with self._lock:
-            elapsed = (self._ended_at or self._now()) - self._began
+            elapsed = self.elapsed
             if self._ended_at is not None:
                 return TimeLeft(STAGES[-1], 1.0, 0.0, 0.0, elapsed)
             least, most = self._range()
             middle = 0.5 * (least + most)
             self._done = max(self._done, elapsed / max(elapsed + middle, 1e-9))
             self._done = min(self._done, 0.999)
-            part = PARTS.get(self._part or "loading", PARTS["loading"])
-            return TimeLeft(part.stage, self._done, least, most, elapsed)
+            return TimeLeft(
+                PARTS[self._part or "loading"].stage, self._done, least, most, elapsed
+            )
 
     def _end_part(self) -> None:
-        if self._part is None:
-            return
-        took = self._now() - self._part_began
-        self.seconds[self._part] = self.seconds.get(self._part, 0.0) + took
-        self._slowness = self._slowness_by(self.seconds)
+        if self._part is not None:
+            took = self._now() - self._part_began
+            self.seconds[self._part] = self.seconds.get(self._part, 0.0) + took
 
-    def _slowness_by(self, seconds: Mapping[str, float]) -> float:
-        """Returns how many times the expected seconds parts took, believed in part."""
+    def _slowness(self) -> float:
+        """Returns how many times the expected seconds the parts took."""
+        took = dict(self.seconds)
         # The number of steps is not known before.
-        names = [name for name in seconds if not PARTS[name].of_steps]
-        took = _SECONDS_BELIEVED * (_slowness or 1.0) + sum(
-            seconds[name] for name in names
-        )
-        return took / (_SECONDS_BELIEVED + sum(map(self._expected, names)))
+        timed = {name for name in took if not PARTS[name].of_steps}
+        expected = _SECONDS_BELIEVED + sum(map(self._expected, timed))
+        found = (_SECONDS_BELIEVED + sum(took[name] for name in timed)) / expected
+        if self._part is None or PARTS[self._part].of_steps:
+            return found
+        # A part that is overdue says that the machine is slow, up to a point.
+        of_part = self._expected(self._part)
+        spent = min(self._now() - self._part_began, _MOST_OVERDUE * found * of_part)
+        return max(found, (found * expected + spent) / (expected + of_part))
 
     def _expected(self, name: str) -> float:
         if name in self._told:
             return self._told[name]
         part = PARTS[name]
-        seconds = part.seconds + 1e-3 * part.per_thousand * self._rows
+        seconds = part.seconds + 1e-3 * part.per_thousand * self.rows
         return seconds + part.first * self._is_first
 
     def _range(self) -> tuple[float, float]:
         """Returns least and most seconds that are left."""
-        timed = sum(self.seconds.values())
-        unknown = math.exp(-timed / _SECONDS_BELIEVED)
-        spread = _SPREAD_OF_TIMED + (_SPREAD - _SPREAD_OF_TIMED) * unknown
-        least = most = least_after = most_after = 0.0
-        slowness = self._slowness
-        if self._part is not None:
-            # A part that is overdue says that the machine is slow, up to a point.
-            most_told = _MOST_OVERDUE * slowness * self._expected(self._part)
-            spent = min(self._now() - self._part_began, most_told)
-            so_far = {**self.seconds, self._part: spent}
-            slowness = max(slowness, self._slowness_by(so_far))
-            least, most = self._range_of_part(self._part, spread, slowness)
+        spread = 1.0 + _SPREAD + math.exp(-sum(self.seconds.values()))
+        slowness, least, most = self._slowness(), 0.0, 0.0
         names = list(PARTS)
-        later = names if self._part is None else names[names.index(self._part) + 1 :]
-        for name in later:
-            part = PARTS[name]
-            if name in self._skipped:
-                continue
-            expected = slowness * self._expected(name)
-            factor = math.exp(_SPREAD if part.of_steps else spread)
-            most += expected * factor
-            if part.certain:
-                least += expected / factor
-            if part.after:
-                least_after += expected / factor
-                most_after += expected * factor
-        if math.isfinite(self._limit):
-            # The steps end in time for what follows them.
-            until = self._limit - self.elapsed
-            least = min(least, max(until, least_after))
-            most = min(most, max(until, most_after))
+        if self._part is not None:
+            names = names[names.index(self._part) + 1 :]
+            least, most = self._range_of_part(self._part, slowness)
+        later = {
+            n: slowness * self._expected(n) for n in names if n not in self._skipped
+        }
+        certain = sum(seconds for n, seconds in later.items() if PARTS[n].certain)
+        # The steps end in time for what follows them.
+        until = max(self.limit - self.elapsed, 0.0)
+        least = min((least + certain) / spread, until)
+        most = min((most + sum(later.values())) * spread, until)
         return least, max(most, least + _LEAST_WIDTH)
 
-    def _range_of_part(
-        self, name: str, spread: float, slowness: float
-    ) -> tuple[float, float]:
+    def _range_of_part(self, name: str, slowness: float) -> tuple[float, float]:
         """Returns least and most seconds that are left of the present part."""
+        if PARTS[name].of_steps and self._reports:
+            (_, first), (seen_at, last) = self._reports[0], self._reports[-1]
+            if taken := last.step - first.step:
+                pace = (last.seconds - first.seconds) / taken
+                left = pace * (last.steps - last.step)
+                left = max(left - (self._now() - seen_at), 0.0)
+                return left, left
         spent = self._now() - self._part_began
-        first, report = self._first_report, self._report
-        if PARTS[name].of_steps and report is not None and first is not None:
-            taken = report.step - first.step
-            if taken > 0:
-                pace = (report.seconds - first.seconds) / taken
-                left = pace * (report.steps - report.step)
-                left = max(left - (self._now() - self._reported_at), 0.0)
-                width = _SPREAD_OF_STEPS + _SPREAD * math.exp(-spent)
-                return left * math.exp(-width), left * math.exp(width)
-        expected = slowness * self._expected(name)
-        return (
-            max(expected * math.exp(-spread) - spent, _LEAST_LEFT * spent),
-            max(expected * math.exp(spread) - spent, _MOST_LEFT * spent),
-        )
+        left = slowness * self._expected(name) - spent
+        return max(left, _LEAST_LEFT * spent), max(left, _MOST_LEFT * spent)

@@ -47,12 +47,9 @@ Rows = tuple[Inputs, np.ndarray, np.ndarray | None]
 class TrainingBaselines:
     """The baselines of a training, beside which its model is judged.
 
-    Attributes:
-        targets, weights: Those of the measured rows: training rows or held-out ones.
-        of_all: The baselines of all training rows.
-        predicted: What baselines that did not see them make of the measured rows.
-        exact_columns: The columns of which the target is a linear function, if it is.
-        was_too_slow: Whether gradient boosting would have taken too long.
+    `predicted` is what baselines that did not see them make of the measured rows,
+    `of_all` are those of all training rows, and `exact_columns` those of which the
+    target is a linear function, if it is.
     """
 
     schema: Schema
@@ -76,13 +73,10 @@ class TrainingBaselines:
         weights: np.ndarray | None = None,
         seconds: float = inf,
     ) -> "TrainingBaselines":
-        """Fits baselines to the rows that a model was trained on.
+        """Fits baselines to the other folds of each row, or to a sample of the rows.
 
-        If members left out folds of the rows, the baselines of a row are fitted to the
-        other folds. Otherwise they are fitted to the training rows, of which a sample
-        of bounded size is read. Gradient boosting is fitted to the same rows, unless
-        they are few or the time in seconds is short; it predicts the measured rows
-        alone. Batches of weighted training rows have weights, [b, 1].
+        Gradient boosting is fitted to the same rows, unless they are few or the time in
+        seconds is short. Batches of weighted training rows have weights, [b, 1].
         """
         options: dict[str, Any] = {
             "names": [column.name for column in schema.features],

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 
 from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.left_out_error import WORST_ERROR, most_likely
 from tfbbb.training.run import Candidate
 from tfbbb.training.spec.families import LikelihoodPart, likelihoods
 from tfbbb.training.target_likelihood import LikelihoodChoice
-from tfbbb.training.time_limit import TimeLimit
 
 MIXTURE = likelihoods.make("normal_mixture", components=2)
 
 
 def train_in_turn(
     choice: LikelihoodChoice | None,
-    train: Callable[[int, LikelihoodPart | None, TimeLimit], list[Candidate]],
-    limit: TimeLimit,
+    train: Callable[[int, LikelihoodPart | None], list[Candidate]],
+    clock: JobClock,
 ) -> tuple[list[Candidate], dict[str, str]]:
     """Trains with the likelihood that was chosen, and with others while it is no good.
 
@@ -45,11 +45,11 @@ def train_in_turn(
             is_poor and part not in (default, MIXTURE)
         ):
             continue
-        if is_poor and not limit.has_time_for_more:
+        if is_poor and not clock.has_time_for_more:
             break
         name = "" if part is None else part.name
         try:
-            found = train(number, part, limit if number == 0 else limit.rest())
+            found = train(number, part)
         except TrainingDivergedError as diverged:
             outcomes[name], error = "diverged", diverged
             continue

@@ -61,8 +61,7 @@ def fit(
     member_rows: MemberRows | None = None,
     held_out: HeldOut | None = None,
     early_stopping: EarlyStopping | None = None,
-    max_seconds: float = math.inf,
-    reserve: Callable[[], float] = lambda: 0.0,
+    seconds_left: Callable[[], float] = lambda: math.inf,
     decay: LearningRateSchedule | None = None,
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
@@ -80,8 +79,8 @@ def fit(
     was not stopped.
 
     The learning rate follows the optimizer's own schedule, the weight of the KL
-    divergence the `kl_schedule` that the model was compiled with. `reserve` returns the
-    seconds of `max_seconds` that are left for what follows the steps.
+    divergence the `kl_schedule` that the model was compiled with. `seconds_left` says
+    how long steps may take yet.
     """
     positive_integer("epochs", epochs)
     positive_integer("batch_size", batch_size)
@@ -94,7 +93,7 @@ def fit(
     rounds = Rounds.plan(model, epochs, steps_per_epoch, batch_size, early_stopping)
     # One step that is not finite makes the mean loss not finite.
     finite = FiniteSteps(float(model.optimizer.learning_rate.numpy()))
-    time = TimeOfSteps(max_seconds, reserve)
+    time = TimeOfSteps(seconds_left)
     reports = Reports(rounds, time, stage, report)
     best = None if early_stopping is None else BestEpoch(early_stopping, rounds)
     checkpointing = None
@@ -129,7 +128,7 @@ def fit(
             "validation_data": blocks.batch(_HELD_OUT_ROWS_AT_ONCE),
             "validation_freq": rounds.validated,
         }
-    if decay is not None and math.isfinite(max_seconds):
+    if decay is not None and math.isfinite(seconds_left()):
         time.decay = DecayInTime(decay, rounds.steps)
     with _set_up(model, rounds, time.decay, xla):
         model.fit_rows(

@@ -33,7 +33,7 @@ from tfbbb.training.held_out import LEVELS, drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes
 from tfbbb.training.likelihood_turns import train_in_turn
-from tfbbb.training.more_rows import train_on_more_rows
+from tfbbb.training.more_rows import sees_more_rows, train_after_trial
 from tfbbb.training.network import make_network
 from tfbbb.training.plan import (
     SPARSE,
@@ -54,7 +54,6 @@ from tfbbb.training.target_likelihood import (
     bounds_of_targets,
     choose_likelihood,
 )
-from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 
@@ -63,6 +62,9 @@ WAITS = (
     "A service does not take the version as `latest` until somebody makes it so, by "
     "the label `latest` or on the page."
 )
+
+# Of the time of the trial.
+_SHARE_TO_GO_ON = 0.2
 
 
 def prepare_rows(run: Run) -> Run:
@@ -74,10 +76,7 @@ def prepare_rows(run: Run) -> Run:
         spec = _continued(spec, run.parent.record.spec.model)
         schema = run.parent.record.schema
     prepared = prepare(run.source, spec, schema, run.directory, run.weights)
-    run.clock.know(
-        rows=len(prepared.held_out_rows) or prepared.num_rows,
-        most_seconds=spec.training.max_seconds,
-    )
+    run.clock.rows = len(prepared.held_out_rows) or prepared.num_rows
     run.clock.begin("likelihood")
     likelihoods = None if run.parent else _choose_likelihood(spec, prepared)
     return replace(run, spec=spec, prepared=prepared, likelihoods=likelihoods)
@@ -103,17 +102,16 @@ def make_plan(run: Run) -> Run:
         last=prepared.last,
         row_weights=prepared.weights,
     )
-    seconds = plan.steps * sum(
-        seconds_per_step(network, plan.batch_size) for network in networks
-    )
+    of_step = sum(seconds_per_step(network, plan.batch_size) for network in networks)
+    seconds = plan.trial.steps * of_step
+    further = plan.after_trial.steps * of_step / len(networks)
     run.clock.expect("steps", seconds)
-    # The first half as many steps of a third of the members; the other ones quickly.
-    run.clock.expect("more rows", 0.2 * seconds + 1.5)
     run.clock.expect("linear network", 0.2 * seconds + 1.0)
+    run.clock.expect("after the choice", further / len(plan.temperatures) + 1.5)
     if not plan.simpler:
         run.clock.skip("linear network")
-    if not _has_more_rows(members, plan):
-        run.clock.skip("more rows")
+    if not _goes_on(plan, members):
+        run.clock.skip("after the choice")
     return replace(run, plan=plan, networks=networks, members=members)
 
 
@@ -121,11 +119,9 @@ def train_networks(run: Run) -> Run:
     """Trains the networks, with one likelihood after another."""
     run.clock.begin("first step")
 
-    def train_with(
-        number: int, part: LikelihoodPart | None, limit: TimeLimit
-    ) -> list[Candidate]:
+    def train_with(number: int, part: LikelihoodPart | None) -> list[Candidate]:
         if not number:
-            return train_candidates(run, run.networks, run.plan, limit)
+            return train_candidates(run, run.networks, run.plan)
         assert run.likelihoods is not None
         assert part is not None
         plan = _plan(run, replace(run.likelihoods, likelihood=part))
@@ -133,12 +129,11 @@ def train_networks(run: Run) -> Run:
             run,
             _make_networks(run, plan),
             plan,
-            limit,
             folder=f"likelihood_{number + 1}/",
             stage=f"likelihood {part.name}; ",
         )
 
-    candidates, outcomes = train_in_turn(run.likelihoods, train_with, run.limit)
+    candidates, outcomes = train_in_turn(run.likelihoods, train_with, run.clock)
     return replace(run, candidates=candidates, outcomes=outcomes)
 
 
@@ -165,12 +160,12 @@ def compare_baselines(run: Run) -> Run:
         targets,
         discrete=best.model.likelihood.discrete,
         weights=weights,
-        seconds=run.limit.of_judge(),
+        seconds=run.clock.seconds_to_judge,
     )
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
     )
-    if not run.plan.simpler or run.out_of_time or not run.limit.has_time_for_more:
+    if not run.plan.simpler or run.out_of_time or not run.clock.has_time_for_more:
         return run
     is_sparse = SPARSE in run.plan.simpler
     if not is_sparse and not competes(best.trial, baselines.linear, targets, weights):
@@ -182,34 +177,34 @@ def compare_baselines(run: Run) -> Run:
         for name, network in run.plan.simpler.items()
     }
     plan = replace(run.plan, networks=networks)
-    models, limit = _make_networks(run, plan), run.limit.rest()
+    models = _make_networks(run, plan)
     try:
-        found = train_candidates(
-            run, models, plan, limit, folder="linear/", untempers=True
-        )
+        found = train_candidates(run, models, plan, folder="linear/", untempers=True)
     except TrainingDivergedError:
         return run
     return replace(run, candidates=[*run.candidates, *found])
 
 
-def use_more_rows(run: Run) -> Run:
-    """Goes on training the members of the best network, with rows that they left out.
+def train_best_members(run: Run) -> Run:
+    """Goes on training the members of the best network and temperature.
 
     Members at the temperature of a spec are trained as it says, and no further.
     """
-    best = run.best
-    out_of_time = best.outcome.out_of_time or not run.limit.has_time_for_more
-    if not _has_more_rows(run.members, run.plan) or out_of_time:
+    best, left = run.best, run.clock.seconds_before("calibration")
+    out_of_time = left < _SHARE_TO_GO_ON * best.outcome.seconds
+    if not _goes_on(run.plan, run.members) or out_of_time:
         return run
-    run.clock.begin("more rows")
-    better, steps = train_on_more_rows(run)
+    run.clock.begin("after the choice")
+    better, steps = train_after_trial(run)
     candidates = [better if each is best else each for each in run.candidates]
-    return replace(run, candidates=candidates, steps_on_more_rows=steps)
+    on_more_rows = steps if sees_more_rows(run.members) else None
+    return replace(run, candidates=candidates, steps_on_more_rows=on_more_rows)
 
 
-def _has_more_rows(members: MemberRows, plan: TrainingPlan) -> bool:
-    repeats = 0 if members.folds is None else len(members.folds)
-    return repeats > 1 and len(plan.temperatures) > 1
+def _goes_on(plan: TrainingPlan, members: MemberRows) -> bool:
+    """Whether the best of several temperatures has steps left, or more rows to see."""
+    is_partial = plan.trial.epochs < plan.epochs
+    return len(plan.temperatures) > 1 and (is_partial or sees_more_rows(members))
 
 
 def calibrate_model(run: Run) -> Run:
@@ -249,7 +244,7 @@ def learn_familiarity(run: Run) -> Run:
     does not change: rows left out are like the training rows.
     """
     rows, seed = run.prepared.rows, run.spec.training.seed
-    if run.limit.elapsed + run.clock.seconds_from("familiarity") > run.limit.seconds:
+    if run.clock.seconds_before("familiarity") < 0.0:
         return replace(run, has_time=False)
     run.clock.begin("familiarity")
     familiarity = fit_familiarity(rows, run.prepared.schema, seed)

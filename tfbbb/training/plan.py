@@ -37,9 +37,6 @@ _MOST_ENCODED_COLUMNS = 200
 # first; with less in all, one temperature.
 _SECONDS_PER_NETWORK, _SECONDS_OF_TEMPERATURES = 40.0, 20.0
 _SAFE_TEMPERATURE = 0.1
-# Of the training on more rows, after the choice: its part of the steps and of the
-# learning rate of the training before.
-_STEPS_ON_MORE_ROWS, _RATE_ON_MORE_ROWS = 0.5, 0.25
 # The linear network of many inputs, which is always tried.
 SPARSE = "linear, horseshoe prior"
 
@@ -54,7 +51,22 @@ class _Defaults:
     steps: int
     learning_rate: float
     most_networks: int = 3
+    # Of the steps and the learning rate.
+    trial: float = 1.0
+    after_trial: float = 0.5
+    rate_after_trial: float = 0.25
 
+
+_MANY_ROWS = _Defaults(
+    (128, 128),
+    (0.1, 0.01),
+    4,
+    3500,
+    0.01,
+    trial=0.4,
+    after_trial=0.6,
+    rate_after_trial=0.5,
+)
 
 # By effort, for few rows and for many.
 _DEFAULTS: Mapping[Effort, tuple[_Defaults, _Defaults]] = {
@@ -64,11 +76,11 @@ _DEFAULTS: Mapping[Effort, tuple[_Defaults, _Defaults]] = {
     ),
     "default": (
         _Defaults((64, 64), (0.3, 0.1, 0.01), 8, 1000, 0.02),
-        _Defaults((128, 128), (0.1, 0.01), 4, 3500, 0.01),
+        _MANY_ROWS,
     ),
     "best": (
         _Defaults((64, 64), (0.3, 0.1, 0.01), 16, 1500, 0.02),
-        _Defaults((128, 128), (0.1, 0.01), 8, 3500, 0.01),
+        replace(_MANY_ROWS, group_size=8),
     ),
 }
 
@@ -77,18 +89,11 @@ _DEFAULTS: Mapping[Effort, tuple[_Defaults, _Defaults]] = {
 class TrainingPlan:
     """A spec without open choices, for a table.
 
-    Attributes:
-        networks: The networks that are tried, without members, by what tells them
-            apart.
-        simpler: A linear network to try as well where a linear model predicts rows left
-            out about as well as the networks, or where the inputs are many.
-        schedule: The schedule of the divergence's weight.
-        temperatures: The temperatures that are tried, relative to the schedule.
-        group_size: Number of members with the same temperature.
-        repeats: How often each row is left out per temperature; 0 if some rows are held
-            out from all members instead.
-        learning_rate: Learning rate at the start, and its decay.
-        likelihoods: The likelihoods that were compared for the target.
+    The networks, by what tells them apart, have no members yet; a `simpler` one is
+    tried where a linear model predicts rows left out about as well, or where the inputs
+    are many. The temperatures are relative to the schedule, and `group_size` members
+    have the same one. Each row is left out `repeats` times per temperature, 0 if some
+    rows are held out from all members.
     """
 
     networks: Mapping[str, ModelSpec]
@@ -100,6 +105,7 @@ class TrainingPlan:
     batch_size: int
     steps_per_epoch: int
     learning_rate: LearningRate
+    defaults: _Defaults
     likelihoods: tuple[LikelihoodTrial, ...] = ()
     simpler: Mapping[str, ModelSpec] = field(default_factory=dict)
 
@@ -157,20 +163,27 @@ class TrainingPlan:
             batch_size=batch_size,
             steps_per_epoch=steps_per_epoch,
             learning_rate=rate,
+            defaults=defaults,
             likelihoods=() if likelihood is None else likelihood.trials,
         )
 
     @property
-    def on_more_rows(self) -> "TrainingPlan":
-        """The plan of the training of the best members on more rows, after that."""
-        rate = self.learning_rate
+    def trial(self) -> "TrainingPlan":
+        """The plan of the members of all temperatures, before one is chosen."""
+        if len(self.temperatures) == 1:
+            return self
+        return replace(self, epochs=ceil(self.defaults.trial * self.epochs))
+
+    @property
+    def after_trial(self) -> "TrainingPlan":
+        """The plan of the members of the best temperature, after the trial."""
+        rate, defaults = self.learning_rate, self.defaults
         assert rate.initial is not None
+        initial = defaults.rate_after_trial * rate.initial
         return replace(
             self,
-            epochs=ceil(_STEPS_ON_MORE_ROWS * self.epochs),
-            learning_rate=rate.model_copy(
-                update={"initial": _RATE_ON_MORE_ROWS * rate.initial}
-            ),
+            epochs=ceil(defaults.after_trial * self.epochs),
+            learning_rate=rate.model_copy(update={"initial": initial}),
         )
 
     @property
@@ -210,8 +223,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has many rows. Folds can keep groups of rows together. By time, every
-    second member leaves out the last rows.
+    if the table has many rows.
     """
     training = spec.training
     validation = training.validation
@@ -254,9 +266,7 @@ def _networks(
 ) -> dict[str, ModelSpec]:
     """Returns the networks to try, with all choices made, apart from their members.
 
-    Encoded numbers suit functions with steps and bends, standardised ones smooth
-    functions. Few rows, which leave less time, get the encoding that suited small
-    tables.
+    Encoded numbers suit functions with steps and bends, standardised ones smooth ones.
     """
     model, num_training_rows = spec.model, len(targets)
     defaults = _defaults(spec, num_rows)

@@ -39,19 +39,10 @@ _MOST_COMPARED, _WORSE_ERROR = 5000, 0.05
 class Prepared:
     """The rows of a table, ready for training.
 
-    Attributes:
-        schema: The schema, inferred from the training rows.
-        rows: The training rows.
-        held_out: Inputs and targets of the held-out rows.
-        held_out_rows, training_rows: Their places in the table; `held_out_rows` is
-            empty if members leave out folds of the training rows instead.
-        groups: The group of each row that measures the model, `[n]`: of the training
-            rows, of which folds leave out all rows of a group or none, or else of the
-            held-out rows. None for a group per row.
-        last: Which training rows, `[n]`, members leave out by time; None otherwise.
-        split: What decided which rows are held out: see `Split`.
-        num_rows: Number of rows with a target, also of those held out beyond 50 000.
-        weights, held_out_weights: The weight of each row, float32 [rows]; None for 1.
+    `held_out_rows` and `training_rows` are places in the table; none are held out if
+    members leave out folds of the training rows. `groups` are those of the rows that
+    measure the model, [n], None for a group per row, and `last` which training rows
+    members leave out by time. `num_rows` counts all rows with a target.
     """
 
     schema: Schema

@@ -85,7 +85,7 @@ def describe_recipe(run: Run) -> Config:
         "beyond": run.extrapolation and run.extrapolation.trial,
     }
     if run.spec.training.max_seconds is not None:
-        recipe["seconds"] = run.limit.elapsed
+        recipe["seconds"] = run.clock.elapsed
     return recipe
 
 

@@ -27,7 +27,6 @@ from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.target_likelihood import LikelihoodChoice
 from tfbbb.training.temperature_choice import TemperatureChoice
-from tfbbb.training.time_limit import TimeLimit
 
 # Of fields that a later step sets.
 _LATER: Any = None
@@ -95,7 +94,6 @@ class Run:
     # Digest or path of the parent, which a checkpoint must match.
     name_of_parent: str
     serving: ServingVersion | None = None
-    limit: TimeLimit
     directory: Path | None
     checkpoint_seconds: float
     xla: bool
@@ -120,7 +118,7 @@ class Run:
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
     baselines: TrainingBaselines = _LATER
-    # By `use_more_rows`: 0 if they were of no use; None if they were not tried.
+    # By `train_best_members`: 0 if of no use; None if they were not tried.
     steps_on_more_rows: int | None = None
     # By `calibrate_model`: the predictions of the rows that measure, and their scores.
     calibrated: Calibrated = _LATER

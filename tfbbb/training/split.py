@@ -32,9 +32,8 @@ _AGREEMENT_OF_COPIES = 0.9
 class Split:
     """The training and held-out rows of a table, as indices.
 
-    At most 50 000 rows are held out, none if members leave out folds of the training
-    rows: of these, all rows of a group or none, or the `last` ones, masks of all rows.
-    The description says `by` what: "random", "column", "time" or "group".
+    None are held out if members leave out folds: all rows of a group or none, or the
+    `last` ones, masks of all rows. The description says `by` what.
     """
 
     training: np.ndarray
@@ -50,12 +49,9 @@ def split_rows(
     """Splits the rows of a table: by a column, in time, by groups or at random.
 
     With `num_folds`, all rows train, and each member leaves out a fold of them; in
-    time, members leave out the last fifth.
-
-    At random, rows with equal features stay together, so that no row is measured by a
-    model that trained on a copy of it. If more than half of the rows repeat features of
-    others and have other targets, the columns have few values, and rows to predict will
-    repeat them as well: then each row counts alone.
+    time, members leave out the last fifth. At random, rows with equal features stay
+    together, unless more than half of the rows repeat features and have other targets:
+    then rows to predict will repeat them as well.
     """
     validation = spec.training.validation
     generator = np.random.default_rng(spec.training.seed)

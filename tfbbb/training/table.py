@@ -21,14 +21,13 @@ from tfbbb.training.pipeline import (
     make_plan,
     prepare_rows,
     result,
+    train_best_members,
     train_networks,
-    use_more_rows,
 )
 from tfbbb.training.progress import Progress
 from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
-from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 
 STEPS = (
@@ -36,7 +35,7 @@ STEPS = (
     make_plan,
     train_networks,
     compare_baselines,
-    use_more_rows,
+    train_best_members,
     calibrate_model,
     learn_familiarity,
     judge_model,
@@ -130,7 +129,8 @@ def train_table(
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
     clock = clock or JobClock()
-    limit = TimeLimit(spec.training.max_seconds, clock.elapsed)
+    if spec.training.max_seconds is not None:
+        clock.limit = spec.training.max_seconds
     weights = None if row_weights is None else _checked_weights(row_weights)
     parent = start_from
     if not (parent is None or isinstance(parent, ParentVersion)):
@@ -149,7 +149,6 @@ def train_table(
         if isinstance(start_from, ParentVersion)
         else str(start_from),
         serving=serving,
-        limit=limit,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
         xla=xla,

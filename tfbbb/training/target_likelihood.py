@@ -41,9 +41,7 @@ _RELATIVE_ERROR, _RELATIVE_ERROR_IN_DOUBLE = 2.0**-22, 2.0**-50
 class LikelihoodTrial:
     """A likelihood that was tried, with figures of rows left out in nats per row.
 
-    Of rounded targets, the log-likelihood is that of their probabilities. The gain over
-    the default likelihood is less what the mean costs: half the logarithm of the ratio
-    of the mean squared errors.
+    The gain is that over the default, less what the error of the mean costs.
     """
 
     likelihood: LikelihoodPart
@@ -65,17 +63,11 @@ class LikelihoodChoice:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Targets that were left out, with what their neighbours say about them.
+    """Targets [n] that were left out, with the moments of their neighbours' targets.
 
     A neighbour is a training row of a random forest in the same leaf of one of its
-    trees (Meinshausen 2006); the forest did not see these targets.
-
-    Attributes:
-        targets: The targets, [n].
-        mean, variance: Of the targets of the neighbours, [n] each.
-        log_mean, log_variance: Of their logarithms, if all targets are positive.
-        share: The sum of the squared weights of the neighbours, [n].
-        resolution: Step between possible targets, or None.
+    trees (Meinshausen 2006); the forest did not see these targets. `share` is the sum
+    of the squared weights of the neighbours, [n].
     """
 
     targets: np.ndarray
@@ -89,10 +81,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Family:
-    """How a likelihood is fitted to rows with known neighbours.
-
-    The parameters are common to all rows, and give the distributions of SciPy, [n].
-    """
+    """A likelihood whose parameters are common to all rows: distributions of SciPy."""
 
     start: tuple[float, ...]
     bounds: tuple[tuple[float, float], ...]
@@ -164,17 +153,12 @@ def choose_likelihood(
 ) -> LikelihoodChoice:
     """Chooses the likelihood of numbers by rows that were left out.
 
-    Targets that are whole numbers and not negative may be counts (Poisson, negative
-    binomial), positive ones may have multiplicative noise (log-normal, gamma), those
-    between 0 and 1 may be shares (beta). Any target may have Student t noise, the
-    default. A random forest of the ranks of the targets finds the neighbours of each
-    row among other rows, which suits all likelihoods alike. The neighbours give the
-    mean and the spread of each row; two to four parameters, common to all rows, give
-    how far the spread is trusted. The default is kept unless another likelihood is
-    better by 0.02 nats per row and two standard errors. A likelihood pays for the error
-    of its mean as a normal density with the scale of the errors does: half the
-    logarithm of the ratio of the mean squared errors. A density can be right where
-    sums of means are not.
+    A random forest of the ranks of the targets finds the neighbours of each row among
+    other rows, which suits all likelihoods alike. They give the mean and the spread of
+    each row; two to four parameters, common to all rows, give how far the spread is
+    trusted. Student t noise is kept unless another likelihood is better by 0.02 nats
+    per row and two standard errors. A likelihood pays for the error of its mean as a
+    normal density does: half the logarithm of the ratio of the mean squared errors.
     """
     values = np.asarray(targets, np.float64).reshape(-1)
     every = values
@@ -232,8 +216,7 @@ def _part(name: str) -> LikelihoodPart:
 def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
     """Returns the trial with the greatest gain, the default if none is clear.
 
-    A negative binomial distribution can be a Poisson distribution, which is kept if it
-    is about as good.
+    A Poisson distribution is kept if it is about as good as a negative binomial one.
     """
     clear = [
         trial
@@ -253,9 +236,8 @@ def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
 def _fit(family: _Family, rows: _Rows) -> np.ndarray:
     """Returns the log-likelihood and the log squared error of each row, [2, n].
 
-    The parameters are fitted to the same rows, which favours the default: it has most.
-    The mean of the log squared errors is the logarithm of the mean squared error, and
-    their spread is that of this logarithm, by the delta method.
+    The mean of the latter is the logarithm of the mean squared error, and their spread
+    is that of this logarithm, by the delta method.
     """
 
     def loss(parameters: np.ndarray) -> float:

@@ -32,13 +32,9 @@ _SHARE_OF_DENSITY = 0.75
 class TemperatureChoice:
     """The mixture of the members of the best temperature.
 
-    Attributes:
-        gain: By what its factor changes for the mixture of all members.
-        gain_of_intervals: By what conformal intervals change for this mixture: the
-            whole extrapolation, of which `gain` goes three quarters of the way.
-        trials: All temperatures that were tried, in order.
-        prediction: Predictions of the rows by the members that left them out, not
-            calibrated.
+    `gain` is by what its factor changes for the mixture of all members, three quarters
+    of the way that conformal intervals go: `gain_of_intervals`. The prediction is by
+    the members that left out the rows, not calibrated.
     """
 
     model: BayesianModel
@@ -99,6 +95,23 @@ def choose(
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
     return TemperatureChoice(chosen, best, of_density, gain, tuple(trials), prediction)
+
+
+def choice_after_trial(
+    choice: TemperatureChoice,
+    members: MemberRows,
+    model: BayesianModel,
+    inputs: Structure,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> TemperatureChoice | None:
+    """Returns the choice of members that trained longer; None if rows left out lose."""
+    found = choose(model, members, inputs, targets, weights)
+    if found.best.log_likelihood <= choice.best.log_likelihood:
+        return None
+    best = replace(found.best, temperature=choice.best.temperature)
+    trials = [best if each is choice.best else each for each in choice.trials]
+    return replace(found, best=best, trials=tuple(trials))
 
 
 def choice_with_more_rows(

@@ -41,12 +41,9 @@ _ROWS_READ = 10_000
 class VersionReport:
     """What a training measured.
 
-    Calibration and held-out rows come from the prediction that gave the metrics, by
-    members and a recalibration that did not see the rows. The explanations come from
-    the trained model, from at most 500 rows and fewer draws than those of
-    `tfbbb.explain.explain`, for some seconds of processor time, which other processes
-    do not shorten. They are computed by `to_dict`, because only exported versions need
-    them.
+    Calibration and held-out rows come from the prediction that gave the metrics.
+    `to_dict` computes the explanations, from at most 500 rows and for some seconds of
+    processor time: only exported versions need them.
     """
 
     model: BayesianModel
@@ -96,7 +93,7 @@ class VersionReport:
             targets[chosen],
             places[chosen],
             len(targets),
-            run.limit.of_report(),
+            run.clock.seconds_to_report,
             _spellings(run.source, schema),
         )
 

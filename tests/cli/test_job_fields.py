@@ -19,7 +19,6 @@ def fields(spec=None, **options):
     ("option", "value", "expected"),
     [
         ("task", "regression", {"task": "regression"}),
-        ("text", ["a", "b"], {"text_columns": ["a", "b"]}),
         ("column", ["a=b=text", "c=date"], {"columns": {"a=b": "text", "c": "date"}}),
         ("hidden", "50, 20", {"model": {"hidden_units": [50, 20]}}),
         ("hidden", "", {"model": {"hidden_units": []}}),

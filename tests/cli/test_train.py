@@ -15,7 +15,8 @@ from tfbbb.training.record import TrainingRecord
 # Trainings of seconds: of numbers, whose likelihood need not be found, and of classes.
 QUICK = Path(__file__).with_name("quick.json")
 CLASSES = Path(__file__).with_name("quick_classes.json")
-FIT = ("--ignore", "day", "--text", "code", "--epochs", "2", "--spec", QUICK)
+CODE = ("--column", "code=text")
+FIT = ("--ignore", "day", *CODE, "--epochs", "2", "--spec", QUICK)
 
 
 def test_training_starts_from_a_version_and_writes_the_next_one(
@@ -61,7 +62,7 @@ def test_options_and_a_file_make_the_job(tfbbb, table, regression, monkeypatch):
     Path("more.json").write_text(json.dumps(more))
     result = tfbbb(
         *("train", "frame.csv", "--target", "effect", "--ignore", "cured"),
-        *("--ignore", "day", "--epochs", "2", "--text", "code", "--spec", "more.json"),
+        *("--ignore", "day", "--epochs", "2", *CODE, "--spec", "more.json"),
         *("--quick", "--output", "models/effect"),
     )
     assert result.exit_code == 0, result.output
@@ -72,7 +73,7 @@ def test_options_and_a_file_make_the_job(tfbbb, table, regression, monkeypatch):
     (job,) = jobs
     assert (job.model.prior.name, job.training.epochs) == ("laplace", 2)
     assert job.training.effort == "quick"
-    assert job.text_columns == ("code",)
+    assert job.columns == {"code": "text"}
 
 
 def test_quick_contradicts_another_effort(tfbbb, data):
@@ -87,7 +88,7 @@ def test_quick_contradicts_another_effort(tfbbb, data):
 def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
     result = tfbbb(
         *("train", data, "--target", "cured", "--ignore", "effect", "--ignore", "day"),
-        *("--text", "code", "--spec", CLASSES, "--hidden", "7, 5", "--output", "cured"),
+        *(*CODE, "--spec", CLASSES, "--hidden", "7, 5", "--output", "cured"),
     )
     assert result.exit_code == 0, result.output
     assert "classification of 'cured' in 2 classes from 3 columns" in result.stdout
@@ -109,7 +110,6 @@ def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
         (["DATA", "--target", "efect"], "did you mean 'effect'"),
         (["DATA", "--target", "day"], "'day' holds values of type date32"),
         (["DATA", "--target", "effect", "--column", "dos=text"], "column 'dos'"),
-        (["DATA", "--target", "effect", "--text", "Code"], "no text column 'Code'"),
         (["empty.csv", "--target", "y"], "(--ignore 'x (mg)' leaves it out.)"),
         (["DATA", "--target", "effect", "--ignore", "Day"], "ignored column 'Day'"),
         (["DATA", "--target", "cured", "--task", "regression"], "text 'yes' in row 1"),

@@ -34,12 +34,10 @@ def read_training_table(
 ) -> "tuple[pa.Table, JobSpec]":
     """Reads a table, and prints what its file and its columns were taken for."""
     from tfbbb.cli.job_options import leave_out, validate_fields
-    from tfbbb.tables.column_names import check_columns_exist
     from tfbbb.tables.scan import read_cells
 
     job = validate_fields(fields)
     table = read_cells(path, sheet=sheet, notify=typer.echo)
-    check_columns_exist(table, job.text_columns, role="text")
     job = validate_fields(leave_out(fields, table.column_names, ignored))
     schema = _find_schema(table, job, record)
     echo_schema(schema)

@@ -87,7 +87,7 @@ class Client:
             target: The column to predict.
             name: Name of the model.
             spec: Non-default options of `POST /v1/jobs`: `features`, `task`,
-                `text_columns`, `model`, `training`, `start_from`, `priority`.
+                `model`, `training`, `start_from`, `priority`.
         """
         dataset_id = dataset.id if isinstance(dataset, Dataset) else dataset
         body = {"dataset_id": dataset_id, "target": target, "name": name, **spec}

@@ -22,7 +22,7 @@ def infer_schema(
     table: ColumnSource, spec: JobSpec, choice: TargetChoice | None = None
 ) -> Schema:
     """Infers the schema of a table in which every row has a target."""
-    columns = {**dict.fromkeys(spec.text_columns, "text"), **spec.columns}
+    columns = dict(spec.columns)
     validation = spec.training.validation
     decided_by = validation.column or validation.group
     if spec.features is None:

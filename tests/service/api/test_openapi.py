@@ -60,7 +60,7 @@ class Known:
             if self._chance.random() < 0.8:
                 body["dataset_id"] = self._chance.choice(self.ids["datasets"])
                 body["target"], body["name"] = "progression", "m"
-                for key in ("features", "text_columns", "columns", "start_from"):
+                for key in ("features", "columns", "start_from"):
                     body.pop(key, None)
             for key in ("model", "training"):
                 if self._chance.random() < 0.6:

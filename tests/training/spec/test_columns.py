@@ -65,7 +65,6 @@ def test_an_override_must_have_a_meaning(columns, sentence):
         ({"target": "Costs"}, r"no target column 'Costs' \(did you mean 'cost'\?\)"),
         ({"features": ["aeg"]}, r"no feature column 'aeg'.*columns are 'age'"),
         ({"features": ["aged", "x"]}, r"columns 'aged' \(.*'age'\?\) and 'x'; its"),
-        ({"text_columns": ["x"]}, "no text column 'x'"),
         ({"training": {"validation": {"column": "tst"}}}, "did you mean 'test'"),
         ({"training": {"validation": {"time": "tst"}}}, "no time column 'tst'"),
         ({"target": "empty"}, "The target 'empty' has no values"),

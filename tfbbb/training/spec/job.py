@@ -91,11 +91,6 @@ class JobSpec(SpecPart):
         ),
         Option(),
     ] = None
-    text_columns: Annotated[
-        Names,
-        Field(description="Features to read as text although they are mostly numbers."),
-        Option("text"),
-    ] = ()
     columns: Annotated[
         Mapping[str, str],
         PlainValidator(_check_overrides),
@@ -213,7 +208,6 @@ class JobSpec(SpecPart):
             ("training.validation.column", "validation", [validation.column]),
             ("training.validation.time", "time", [validation.time]),
             ("training.validation.group", "group", [validation.group]),
-            ("text_columns", "text", self.text_columns),
             ("columns", "overruled", self.columns),
             ("features", "feature", self.features or ()),
         ]

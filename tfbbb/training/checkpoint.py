@@ -7,9 +7,10 @@ import json
 import os
 import time
 import warnings
+import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -19,58 +20,25 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Config, Options
 from tfbbb.model.bayesian_model import BayesianModel
 
-_HEADER, _START_OF_ZIP = "header", b"PK"
-_DIGEST_BYTES = hashlib.sha256().digest_size
+_HEADER = "header"
 _PREFIX = "checkpoint-"
 _UNFINISHED = "unfinished-checkpoint"
-# The previous checkpoint serves if the disk has damaged the latest.
-_KEPT = 2
 
 
 class CheckpointError(ValueError):
     """A checkpoint belongs to another training."""
 
 
-class DamagedCheckpointError(ValueError):
-    """A file is not a complete checkpoint."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """The state of a training between two steps: variables, and plain JSON values."""
 
     step: int
-    fingerprint: str
     state: Config
     arrays: Mapping[str, np.ndarray]
 
-    def to_bytes(self) -> bytes:
-        """Returns the checkpoint as bytes: arrays as of `np.savez`, and a digest."""
-        file = io.BytesIO()
-        header = json.dumps([self.step, self.fingerprint, self.state])
-        entries: Options = {_HEADER: np.array(header), **self.arrays}
-        np.savez(file, **entries)
-        content = file.getvalue()
-        return content + hashlib.sha256(content).digest()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Creates a checkpoint from the result of `to_bytes`."""
-        content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
-        is_whole = hashlib.sha256(content).digest() == digest
-        if not (is_whole and content.startswith(_START_OF_ZIP)):
-            raise DamagedCheckpointError(
-                "The checkpoint is damaged: its digest has changed since it was "
-                f"written. Received: {len(data)} bytes"
-            )
-        with np.load(io.BytesIO(content)) as file:
-            arrays = dict(file)
-        step, fingerprint, state = json.loads(str(arrays.pop(_HEADER)))
-        return cls(step, fingerprint, state, arrays)
-
 
 class Checkpoints:
-    """The latest two checkpoints of a training, in a directory."""
+    """The latest checkpoint of a training, in a directory."""
 
     def __init__(self, directory: Path, seconds: float, fingerprint: str):
         self._directory = directory
@@ -85,14 +53,17 @@ class Checkpoints:
 
     def write(self, step: int, state: Config, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a checkpoint; a complete one exists whenever the machine stops."""
-        content = Checkpoint(step, self._fingerprint, state, arrays).to_bytes()
+        header = json.dumps([step, self._fingerprint, state])
+        entries: Options = {_HEADER: np.array(header), **arrays}
+        content = io.BytesIO()
+        np.savez(content, **entries)
         unfinished = self._directory / _UNFINISHED
         written = self._directory / f"{_PREFIX}{step:012d}"
         with disk_faults_named(self._directory):
             self._directory.mkdir(parents=True, exist_ok=True)
             try:
                 with unfinished.open("wb") as file:
-                    file.write(content)
+                    file.write(content.getvalue())
                     file.flush()
                     os.fsync(file.fileno())
                 unfinished.replace(written)
@@ -102,11 +73,8 @@ class Checkpoints:
                     unfinished.unlink()
                 raise
             flush(self._directory)
-        found = self._newest_first()
-        # Checkpoints of later steps are damaged, or training would have used them.
-        kept = found[found.index(written) :][:_KEPT]
-        for path in found:
-            if path not in kept:
+        for path in self._newest_first():
+            if path != written:
                 path.unlink()
         self._written_at = time.monotonic()
 
@@ -114,17 +82,19 @@ class Checkpoints:
         """Returns the latest complete checkpoint, or None."""
         for path in self._newest_first():
             try:
-                checkpoint = Checkpoint.from_bytes(path.read_bytes())
-            except DamagedCheckpointError as error:
-                warnings.warn(f"{path} is ignored. {error}", stacklevel=3)
+                with np.load(path) as file:
+                    arrays = dict(file)
+                step, fingerprint, state = json.loads(str(arrays.pop(_HEADER)))
+            except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+                warnings.warn(f"{path} is damaged and ignored: {error}", stacklevel=3)
                 continue
-            if checkpoint.fingerprint != self._fingerprint:
+            if fingerprint != self._fingerprint:
                 raise CheckpointError(
                     "The checkpoint belongs to another training, with other rows or "
                     "another spec; train in an empty directory. "
                     f"Received: checkpoint_directory={str(self._directory)!r}"
                 )
-            return checkpoint
+            return Checkpoint(step, state, arrays)
         return None
 
     def _newest_first(self) -> list[Path]:

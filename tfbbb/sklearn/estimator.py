@@ -185,7 +185,7 @@ class BayesianEstimator(BaseEstimator):
             features=[column.name for column in parent.schema.features],
         )
         schedule = spec.training.kl_schedule
-        if schedule is not None and not schedule.counts_rows_once:
+        if schedule is not None and not schedule.make().counts_rows_once:
             # Only the first training may count rows more than once.
             training = spec.training.model_copy(update={"kl_schedule": None})
             spec = spec.model_copy(update={"training": training})

@@ -60,19 +60,19 @@ def make_network(
 def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     """Creates the likelihood of a spec, or the default likelihood."""
     part = part or DEFAULT_LIKELIHOODS[schema.task]
-    if part.task != schema.task:
+    if part.family.task != schema.task:
         raise SpecError(
-            f"The likelihood '{part.name}' is for a {part.task}, but the task of the "
-            f"target {schema.target.name!r} is {schema.task}."
+            f"The likelihood '{part.name}' is for a {part.family.task}, but the task "
+            f"of the target {schema.target.name!r} is {schema.task}."
         )
     options = part.options()
     num_classes = len(schema.classes)
-    if part.binary and num_classes != 2:
+    if part.family.binary and num_classes != 2:
         raise SpecError(
             f"The likelihood '{part.name}' has two classes, but the target "
             f"{schema.target.name!r} has {num_classes}; use 'categorical'."
         )
-    if part.integer_classes:
+    if part.family.integer_classes:
         if not _is_ordered(schema.classes):
             raise SpecError(
                 f"The likelihood '{part.name}' needs whole numbers as classes, "

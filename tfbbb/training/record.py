@@ -57,7 +57,7 @@ class TrainingRecord:
     def check_continuation(self, spec: JobSpec, column_names: Sequence[str]) -> None:
         """Raises `SpecError` if a spec cannot start from this version."""
         schedule = spec.training.kl_schedule
-        if schedule is not None and not schedule.counts_rows_once:
+        if schedule is not None and not schedule.make().counts_rows_once:
             raise SpecError(
                 "A training with a parent version must count its rows once, at "
                 "temperature 1, or the prior would weigh rows differently from the "
@@ -121,7 +121,7 @@ def _check_network(parent: JobSpec) -> None:
                 )
             used |= {posterior.name, "none" if prior is None else prior.name}
     schedule = parent.training.kl_schedule
-    if schedule is None or schedule.counts_rows_once:
+    if schedule is None or schedule.make().counts_rows_once:
         return
     others = sorted(used - {"mean_field_normal", "normal"})
     if schedule.name != "tempered" or others:

@@ -74,4 +74,4 @@ def find_rows_with_target(
 
 def _task_of(spec: JobSpec) -> Task | None:
     likelihood = spec.model.likelihood
-    return spec.task or (likelihood.task if likelihood else None)
+    return spec.task or (likelihood.family.task if likelihood else None)

@@ -13,9 +13,10 @@ from tfbbb.training.spec.part import SpecError
 
 def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
     """Raises `SpecError` unless a recalibration suits a task."""
-    if recalibration.task not in (None, task):
+    suited = recalibration.family and recalibration.family.task
+    if suited not in (None, task):
         raise SpecError(
-            f"The recalibration '{recalibration.name}' is for a {recalibration.task}, "
+            f"The recalibration '{recalibration.name}' is for a {suited}, "
             f"but the task of the target is {task}; leave `recalibration` out.",
             "recalibration",
         )

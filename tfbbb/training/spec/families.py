@@ -70,43 +70,13 @@ class EstimatorPart(FamilyPart[_estimators.Estimator]):
 class KLSchedulePart(FamilyPart[_kl_schedules.KLSchedule]):
     """The schedule of the divergence's weight."""
 
-    @property
-    def warmup_epochs(self) -> float:
-        """Number of epochs before the divergence has its full weight."""
-        return self.make().warmup_epochs
-
-    @property
-    def counts_rows_once(self) -> bool:
-        """Whether training ends at temperature 1, so that Bayes' rule holds."""
-        return self.make().counts_rows_once
-
 
 class RecalibrationPart(FamilyPart[RecalibrationFamily]):
     """The recalibration of a model."""
 
-    @property
-    def task(self) -> Task | None:
-        """The kind of prediction that it suits; None for both."""
-        return self.family.task if self.family else None
-
 
 class LikelihoodPart(FamilyPart[_likelihoods.Likelihood]):
     """The likelihood of a model."""
-
-    @property
-    def task(self) -> Task:
-        """The kind of prediction."""
-        return self.family.task
-
-    @property
-    def binary(self) -> bool:
-        """Whether there are exactly two classes."""
-        return self.family.binary
-
-    @property
-    def integer_classes(self) -> bool:
-        """Whether the classes must be whole numbers, whose order counts."""
-        return self.family.integer_classes
 
     @property
     def support(self) -> Support | None:

@@ -175,10 +175,10 @@ class JobSpec(SpecPart):
     @model_validator(mode="after")
     def _check_task(self) -> Self:
         likelihood, task = self.model.likelihood, self.task
-        if likelihood is not None and task is not None and likelihood.task != task:
+        if likelihood and task and likelihood.family.task != task:
             raise ValueError(
-                f"the likelihood '{likelihood.name}' is for a {likelihood.task}; "
-                f"received the task '{task}'"
+                f"the likelihood '{likelihood.name}' is for a "
+                f"{likelihood.family.task}; received the task '{task}'"
             )
         return self
 
@@ -221,7 +221,7 @@ class JobSpec(SpecPart):
                 "features",
             )
         likelihood, task = self.model.likelihood, self.task
-        task = task or (likelihood.task if likelihood is not None else None)
+        task = task or (likelihood.family.task if likelihood else None)
         if self.target not in self.columns:
             check_target(by_name[self.target])
             task = task or task_of(by_name[self.target])

@@ -208,7 +208,7 @@ class TrainingSpec(SpecPart):
     @property
     def warmup_epochs(self) -> float:
         """Number of epochs before the divergence has its full weight."""
-        return self.kl_schedule.warmup_epochs if self.kl_schedule else 0.0
+        return self.kl_schedule.make().warmup_epochs if self.kl_schedule else 0.0
 
     @property
     def temperature(self) -> float:

@@ -24,7 +24,6 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.tables import Schema
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
-from tfbbb.training.spec.columns import check_recalibration
 from tfbbb.training.spec.families import RecalibrationPart
 from tfbbb.training.temperature_choice import TemperatureChoice
 
@@ -63,7 +62,7 @@ def make_recalibration(
         return None
     if part.name == "auto":
         return "auto"
-    check_recalibration(part, schema.task)
+    part.check_task(schema.task)
     made: Recalibration = recalibrations.get(part.name)
     density = getattr(part, "density", None)
     if density is not None:

@@ -32,7 +32,7 @@ from tfbbb.bayes import priors as _priors
 from tfbbb.bayes.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import given_noise
-from tfbbb.training.spec.part import NamedPart
+from tfbbb.training.spec.part import NamedPart, SpecError
 
 T = TypeVar("T")
 Part = TypeVar("Part", bound="FamilyPart[Any]")
@@ -73,6 +73,16 @@ class KLSchedulePart(FamilyPart[_kl_schedules.KLSchedule]):
 
 class RecalibrationPart(FamilyPart[RecalibrationFamily]):
     """The recalibration of a model."""
+
+    def check_task(self, task: Task) -> None:
+        """Raises `SpecError` unless the recalibration suits a task."""
+        suited = self.family and self.family.task
+        if suited not in (None, task):
+            raise SpecError(
+                f"The recalibration '{self.name}' is for a {suited}, but the task of "
+                f"the target is {task}; leave `recalibration` out.",
+                "recalibration",
+            )
 
 
 class LikelihoodPart(FamilyPart[_likelihoods.Likelihood]):

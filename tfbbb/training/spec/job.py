@@ -11,7 +11,6 @@ from tfbbb.base.texts import MODEL_NAME
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.tables.override import Override, OverrideError
-from tfbbb.training.spec.columns import check_recalibration, check_target, task_of
 from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.part import ColumnName, Option, SpecError, SpecPart
@@ -223,7 +222,38 @@ class JobSpec(SpecPart):
         likelihood, task = self.model.likelihood, self.task
         task = task or (likelihood.family.task if likelihood else None)
         if self.target not in self.columns:
-            check_target(by_name[self.target])
-            task = task or task_of(by_name[self.target])
+            _check_target(by_name[self.target])
+            task = task or _task_of(by_name[self.target])
         if task is not None:
-            check_recalibration(self.recalibration, task)
+            self.recalibration.check_task(task)
+
+
+def _task_of(column: Mapping[str, Any]) -> Task | None:
+    """Returns the task of a target; None of text, which may be numbers."""
+    if column["type"] == "text":
+        return None
+    of_two = column.get("distinct") == 2
+    if of_two and (column.get("min"), column.get("max")) == (0, 1):
+        return "classification"
+    return "regression" if column["type"] == "number" else "classification"
+
+
+def _check_target(column: Mapping[str, Any]) -> None:
+    """Raises `SpecError` for a column that cannot be a target."""
+    name, kind, distinct = column["name"], column["type"], column.get("distinct")
+    if kind not in ("number", "text", "boolean"):
+        raise SpecError(
+            f"The target {name!r} holds values of type {kind}, but must hold numbers, "
+            "text or booleans.",
+            "target",
+        )
+    if distinct == 0:
+        raise SpecError(
+            f"The target {name!r} has no values; name another column.", "target"
+        )
+    if distinct == 1:
+        raise SpecError(
+            f"The target {name!r} has the same value in every row, so there is nothing "
+            "to learn.",
+            "target",
+        )

@@ -17,7 +17,7 @@ from tfbbb.training.pipeline import (
     make_plan,
     prepare_rows,
     result,
-    train_best_members,
+    train_best_network,
     train_networks,
 )
 from tfbbb.training.run import ProgressOfAll, Run
@@ -75,7 +75,7 @@ def changed(before, after):
         (train_networks, {"candidates", "outcomes"}),
         (compare_baselines, {"inputs", "targets", "baselines"}),
         # Three members leave out each row once, so nobody could tell whether it helps.
-        (train_best_members, set()),
+        (train_best_network, set()),
         (calibrate_model, {"calibrated", "scored"}),
         (learn_familiarity, {"familiarity", "extrapolation"}),
         (judge_model, {"judgement", "recipe"}),

@@ -105,9 +105,11 @@ def make_plan(run: Run) -> Run:
     of_step = sum(seconds_per_step(network, plan.batch_size) for network in networks)
     seconds = plan.trial.steps * of_step
     further = plan.after_trial.steps * of_step / len(networks)
+    if sees_more_rows(members):
+        further /= len(plan.temperatures)
     run.clock.expect("steps", seconds)
     run.clock.expect("linear network", 0.2 * seconds + 1.0)
-    run.clock.expect("after the choice", further / len(plan.temperatures) + 1.5)
+    run.clock.expect("after the choice", further + 1.5)
     if not plan.simpler:
         run.clock.skip("linear network")
     if not _goes_on(plan, members):
@@ -185,8 +187,8 @@ def compare_baselines(run: Run) -> Run:
     return replace(run, candidates=[*run.candidates, *found])
 
 
-def train_best_members(run: Run) -> Run:
-    """Goes on training the members of the best network and temperature.
+def train_best_network(run: Run) -> Run:
+    """Goes on training the best network.
 
     Members at the temperature of a spec are trained as it says, and no further.
     """

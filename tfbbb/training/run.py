@@ -66,6 +66,7 @@ class Candidate:
     Attributes:
         name: What tells the network apart from the others of the plan.
         network: The network, without members.
+        every: The members of all temperatures.
         model: The mixture of the members of its best temperature.
         choice: How the temperature was chosen; None if there was nothing to choose.
         outcome: How the training ended.
@@ -74,6 +75,7 @@ class Candidate:
 
     name: str
     network: ModelSpec
+    every: BayesianModel
     model: BayesianModel
     choice: TemperatureChoice | None
     outcome: Outcome
@@ -118,7 +120,7 @@ class Run:
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
     baselines: TrainingBaselines = _LATER
-    # By `train_best_members`: 0 if of no use; None if they were not tried.
+    # By `train_best_network`: 0 if of no use; None if they were not tried.
     steps_on_more_rows: int | None = None
     # By `calibrate_model`: the predictions of the rows that measure, and their scores.
     calibrated: Calibrated = _LATER

@@ -21,7 +21,7 @@ from tfbbb.training.pipeline import (
     make_plan,
     prepare_rows,
     result,
-    train_best_members,
+    train_best_network,
     train_networks,
 )
 from tfbbb.training.progress import Progress
@@ -35,7 +35,7 @@ STEPS = (
     make_plan,
     train_networks,
     compare_baselines,
-    train_best_members,
+    train_best_network,
     calibrate_model,
     learn_familiarity,
     judge_model,

@@ -97,23 +97,6 @@ def choose(
     return TemperatureChoice(chosen, best, of_density, gain, tuple(trials), prediction)
 
 
-def choice_after_trial(
-    choice: TemperatureChoice,
-    members: MemberRows,
-    model: BayesianModel,
-    inputs: Structure,
-    targets: np.ndarray,
-    weights: np.ndarray | None = None,
-) -> TemperatureChoice | None:
-    """Returns the choice of members that trained longer; None if rows left out lose."""
-    found = choose(model, members, inputs, targets, weights)
-    if found.best.log_likelihood <= choice.best.log_likelihood:
-        return None
-    best = replace(found.best, temperature=choice.best.temperature)
-    trials = [best if each is choice.best else each for each in choice.trials]
-    return replace(found, best=best, trials=tuple(trials))
-
-
 def choice_with_more_rows(
     choice: TemperatureChoice,
     members: MemberRows,

@@ -14,7 +14,7 @@ from service.predicting.targets import fill_targets, read_targets
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
-from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
+from tfbbb.export.inputs import Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.answer_table import answer_table
@@ -86,12 +86,6 @@ class Request:
         return ("predict", *(question.name for question in self.asked))
 
     @property
-    def needs_passes(self) -> bool:
-        """Whether the request asks for another method than that of the export."""
-        method = self.query.parameters.method
-        return method not in (None, "auto", self.manifest.method)
-
-    @property
     def batch_key(self) -> Hashable | None:
         """Equal for requests of one version whose rows may be computed together.
 
@@ -100,9 +94,10 @@ class Request:
         the export, all rows share the draws of the weights. Samples of the targets need
         noise too, which depends on the place of the row.
         """
-        if self.needs_passes or any("noise" in x.arguments for x in self.asked):
-            return None
         parameters = self.query.parameters
+        is_own = parameters.method in (None, "auto", self.manifest.method)
+        if not is_own or any("noise" in x.arguments for x in self.asked):
+            return None
         # A parameter that is not known to be without effect keeps requests apart.
         others = sorted(parameters.model_fields_set - _NOT_IN_KEY)
         given = (getattr(parameters, name) for name in others)
@@ -166,7 +161,11 @@ def prepare(
     )
     per_draw = _answers_per_draw(asked, query, manifest)
     _check_work(query.num_rows, num_samples, per_draw, settings.max_work)
-    inputs = to_tensors(_read_table(query, manifest), manifest)
+    if query.by_rows:
+        table = from_rows(query.rows, manifest, "instances")
+    else:
+        table = from_columns(query.columns, manifest)
+    inputs = to_tensors(table, manifest)
     num_rows = len(next(iter(inputs.values())))
     targets = None
     faults = find_faults(inputs, manifest)
@@ -278,12 +277,6 @@ def _check_work(num_rows: int, num_samples: int, per_draw: int, most: int) -> No
             f"levels. Received: {num_rows} rows × {num_samples} draws × {per_draw} "
             "answers"
         )
-
-
-def _read_table(query: Query, manifest: Manifest) -> Inputs:
-    if query.by_rows:
-        return from_rows(query.rows, manifest, "instances")
-    return from_columns(query.columns, manifest)
 
 
 def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:

@@ -147,47 +147,34 @@ class Models:
     ) -> Predicted:
         """Predicts with a version of a model; if cancelled, frees the work."""
         with _input_errors():
-            return await self._predict(
-                name, version, body, arrived, reads, writes, options
+            served = self._registry.loaded(name, version)
+            is_large = CODECS[reads].is_large(body, options)
+            if served is None or is_large:
+                served, request = await self._in_thread(
+                    self._read_slowly, name, version, body, reads, options, is_large
+                )
+            else:
+                request = _read(body, reads, options, *self._understood(served))
+            milliseconds = request.query.parameters.deadline_ms
+            seconds = (milliseconds or self._settings.deadline_ms) / 1e3
+            prediction = Prediction(served.load(), request, writes)
+            key = request.batch_key
+            found = await self._batcher.answer(
+                Task(
+                    subject=prediction,
+                    key=None if key is None else (prediction.model, key),
+                    rows=request.num_rows,
+                    work=request.work,
+                    deadline=arrived + seconds,
+                    pace=served.pace(request.kind),
+                )
             )
-
-    async def _predict(
-        self,
-        name: str,
-        version: int | None,
-        body: Body,
-        arrived: float,
-        reads: str,
-        writes: str,
-        options: Mapping[str, object],
-    ) -> Predicted:
-        loaded = self._registry.loaded(name, version)
-        is_large = CODECS[reads].is_large(body, options)
-        if loaded is None or is_large:
-            served, request = await self._in_thread(
-                self._read_slowly, name, version, body, reads, options, is_large
-            )
-        else:
-            served = loaded
-            request = _read(body, reads, options, *self._understood(served))
-        milliseconds = request.query.parameters.deadline_ms
-        prediction = Prediction(served.load(), request, writes)
-        key = request.batch_key
-        found = await self._batcher.answer(
-            Task(
-                subject=prediction,
-                key=None if key is None else (prediction.model, key),
-                rows=request.num_rows,
-                work=request.work,
-                deadline=arrived + (milliseconds or self._settings.deadline_ms) / 1e3,
-                pace=served.pace(request.kind),
-            )
-        )
-        if isinstance(found, Written):
+            if not isinstance(found, Written):
+                small = replace(request, inputs=Tensors(), targets=None)
+                found = await self._in_thread(
+                    self._reader.run, _write, small, found, writes
+                )
             return Predicted(found, request)
-        small = replace(request, inputs=Tensors(), targets=None)
-        answer = await self._in_thread(self._reader.run, _write, small, found, writes)
-        return Predicted(answer, request)
 
     async def score(self, name: str, version: int | None, body: Body) -> ScoredRows:
         """Scores the rows of feedback by a version."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from service.api.feedback.schemas import FeedbackRequest
@@ -56,7 +57,12 @@ async def get_file(
 
 
 # Those that FastAPI does not read itself.
-_MODELS = (ErrorBody, PredictRequest, FeedbackRequest, InferRequest)
+_MODELS: tuple[type[BaseModel], ...] = (
+    ErrorBody,
+    PredictRequest,
+    FeedbackRequest,
+    InferRequest,
+)
 # The keys of schemas that are made of others.
 _REFERRING = {"$ref", "allOf", "anyOf", "oneOf"}
 

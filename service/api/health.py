@@ -160,7 +160,7 @@ def _check_models_directory(state: ServiceState) -> None:
         columns = select(ModelVersion.name, ModelVersion.number)
         kept = columns.where(ModelVersion.deleted_at.is_(None))
         with state.database.reading() as session:
-            recorded = sorted(map(tuple, session.execute(kept)))
+            recorded = sorted((row.name, row.number) for row in session.execute(kept))
         if recorded and not any(store.version(*one).is_dir() for one in recorded):
             name, number = recorded[-1]
             raise Unavailable(

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from service.shared import job_events as events
 from service.shared.database import Database
-from service.shared.database.tables import Dataset, Job
+from service.shared.database.tables import Dataset, Job, Key
 from service.shared.files import JobFiles, last_line
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.json_types import JsonObject
@@ -74,11 +74,18 @@ class Queue:
     def lease(self) -> Lease | None:
         """Leases the next job, by priority, then age."""
         with self.database.writing() as session:
-            waiting = self._waiting(self.database.now(session)).limit(1)
+            now = self.database.now(session)
+            waiting = self._waiting(now).limit(1)
             job_id = session.scalar(waiting.with_for_update(skip_locked=True))
             if job_id is None:
                 return None
-            return self._begin_attempt(session, session.get_one(Job, job_id))
+            job = session.get_one(Job, job_id)
+            if job.key_id is not None and self.settings.job_slots_per_key is not None:
+                # Of two workers, the second one counts the job of the first.
+                session.get(Key, job.key_id, with_for_update=True)
+                if job_id not in session.scalars(self._waiting(now)).all():
+                    return None
+            return self._begin_attempt(session, job)
 
     def lease_job(self, job_id: str) -> Lease | None:
         """Leases one job, if it is queued."""
@@ -235,9 +242,24 @@ class Queue:
 
     def _waiting(self, now: float) -> Select[str]:
         """Selects the queued jobs that may begin, in their order."""
+        order = Job.priority.desc(), Job.created_at, Job.id
         ready = or_(Job.not_before.is_(None), Job.not_before <= now)
         waiting = select(Job.id).where(Job.state == JobState.QUEUED, ready)
-        return waiting.order_by(Job.priority.desc(), Job.created_at, Job.id)
+        most = self.settings.job_slots_per_key
+        if most is not None:
+            # Those of a key that run come first, then its queued ones in their order.
+            runs = Job.state.in_(ACTIVE)
+            place = func.row_number().over(
+                partition_by=Job.key_id, order_by=(runs.desc(), *order)
+            )
+            places = (
+                select(Job.id, place.label("place"))
+                .where(or_(runs, and_(Job.state == JobState.QUEUED, ready)))
+                .subquery()
+            )
+            allowed = select(places.c.id).where(places.c.place <= most)
+            waiting = waiting.where(or_(Job.key_id.is_(None), Job.id.in_(allowed)))
+        return waiting.order_by(*order)
 
     def _begin_attempt(self, session: Session, job: Job) -> Lease:
         now = self.database.now(session)

@@ -52,6 +52,9 @@ class Settings(BaseModel):
         ge=0,
         description="workers to start, 0: none; cores/2",
     )
+    job_slots_per_key: int | None = Field(
+        None, ge=1, description="jobs that one key may run at a time"
+    )
     job_memory_bytes: int = Field(
         8 * 2**30, ge=2**20, description="most resident memory of a job"
     )

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from service.shared import job_events as events
-from service.shared.database.tables import Job
+from service.shared.database.tables import Job, Key
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from tests.service.queued import job, leased, let_expire, states, submitted
@@ -158,6 +158,34 @@ def test_next_attempts_are_in_the_order_of_leases(queue: Queue) -> None:
     assert [leased(queue) for _ in range(3)] == order
     assert not queue.has_work()
     assert queue.lease() is None
+
+
+def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
+    with queue.database.writing() as session:
+        for name in ("busy", "other"):
+            session.add(
+                Key(
+                    id=name,
+                    name=name,
+                    prefix=name,
+                    secret_sha256="0" * 64,
+                    scopes=["train"],
+                    created_at=1.0,
+                )
+            )
+    busy = submitted(queue, 60, key_id="busy", priority=1)
+    (of_other,) = submitted(queue, key_id="other")
+    settings = queue.settings.model_copy(update={"job_slots_per_key": 2})
+    limited = Queue(queue.database, settings)
+    of_busy = [Lease(job_id, 1) for job_id in busy]
+    assert limited.next_attempts() == [*of_busy[:2], Lease(of_other, 1)]
+    assert leased(limited) == of_busy[0]
+    assert limited.next_attempts() == [of_busy[1], Lease(of_other, 1)]
+    assert [leased(limited) for _ in range(2)] == [of_busy[1], Lease(of_other, 1)]
+    assert not limited.has_work()
+    assert limited.lease() is None
+    queue.fail(of_busy[0], "of no use")
+    assert limited.lease() == of_busy[2]
 
 
 def test_a_job_that_died_waits_before_its_next_try(queue: Queue) -> None:

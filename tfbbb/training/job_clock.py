@@ -43,11 +43,11 @@ PARTS = {
     "baselines": Part(TRAINING, 0.5, per_thousand=0.4),
     "linear network": Part(TRAINING, 2.2, certain=False, of_steps=True),
     "after the choice": Part(TRAINING, 4.0, certain=False, of_steps=True),
-    "calibration": Part("calibrating", 0.8, per_thousand=0.3),
+    "calibration": Part("calibrating", 1.2, per_thousand=0.5),
     "familiarity": Part("calibrating", 1.8, per_thousand=0.4),
     "judgement": Part("judging", 1.7),
-    "report": Part("writing the report", 0.9),
-    "model": Part("writing the model", 3.4, first=0.4),
+    "report": Part("writing the report", 2.0),
+    "model": Part("writing the model", 3.0, first=0.4),
     "version": Part("publishing the version", 0.5),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))

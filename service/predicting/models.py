@@ -147,13 +147,14 @@ class Models:
     ) -> Predicted:
         """Predicts with a version of a model; if cancelled, frees the work."""
         with _input_errors():
-            served = self._registry.loaded(name, version)
+            ready = self._registry.loaded(name, version)
             is_large = CODECS[reads].is_large(body, options)
-            if served is None or is_large:
+            if ready is None or is_large:
                 served, request = await self._in_thread(
                     self._read_slowly, name, version, body, reads, options, is_large
                 )
             else:
+                served = ready
                 request = _read(body, reads, options, *self._understood(served))
             milliseconds = request.query.parameters.deadline_ms
             seconds = (milliseconds or self._settings.deadline_ms) / 1e3

@@ -84,18 +84,15 @@ class Recalibration(Strategy):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(
-        self, level: ArrayLike, groups: np.ndarray | None = None
-    ) -> np.ndarray | None:
+    def reach(self, level: ArrayLike, groups: np.ndarray | None = None) -> np.ndarray:
         """Returns the greatest score that conformal intervals or sets contain.
 
         The score is how far the target is out in its distribution, in standard
         deviations of a normal one, or, of a class, the probability of the classes that
         are more probable. For levels [...] the result is [..., k], with groups
-        [rows, ..., k]: infinite for a level that the held-out rows say nothing about,
-        and None if the recalibration is not conformal.
+        [rows, ..., k]: infinite for a level that the held-out rows say nothing about.
         """
-        return None
+        raise NotImplementedError(f"{type(self).__name__} is not conformal.")
 
     def groups(self, inputs: Structure) -> tf.Tensor | None:
         """Returns the index of each row's group, [rows]; None without groups."""

@@ -91,11 +91,11 @@ def test_sizes_are_those_of_each_call() -> None:
 
 def test_the_latest_shapes_are_remembered() -> None:
     rows = read_functions(written(ROWS)).rows
-    for size in range(1, 40):
+    for size in range(1, 100):
         for _ in range(2):
             rows(np.arange(float(size)), np.array(1))
-    assert len(rows._of_shapes) < 20
-    assert rows._of_shapes[(39,), 1] is not None
+    assert len(rows._of_shapes) < 70
+    assert rows._of_shapes[(99,), 1] is not None
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")

@@ -26,8 +26,9 @@ from tfbbb.export.numpy_engine.operations import (
 _MOST_OUTPUTS = 1 << 16
 # What functions compute of so few numbers is kept: sizes and places, mostly.
 _MOST_KEPT = 64
-# For how many shapes of its arguments a function keeps a graph.
-_MOST_SHAPES = 16
+# For how many shapes of its arguments a function keeps a graph: batches of a service
+# have many sizes.
+_MOST_SHAPES = 64
 
 
 class Step(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -35,7 +36,8 @@ class Task:
     key: Hashable | None
     rows: int
     work: float
-    # Of `time.monotonic`; then the client is answered in any case.
+    # Of `time.monotonic`; at the deadline the client is answered in any case.
+    arrived: float
     deadline: float
     pace: Pace
     results: list[Any] = field(default_factory=list)
@@ -80,11 +82,16 @@ class _Waiting:
         else:
             self._by_key[task.key or task] = deque([task])
 
-    def take(self) -> list[Portion]:
-        """Removes the tasks of one key, up to the work of a block."""
+    def take(self, seconds: float = math.inf) -> list[Portion]:
+        """Removes the tasks of one key, up to the work of a block, or of some seconds.
+
+        The work takes at least as long as what each batch takes in any case.
+        """
         key, waiting = next(iter(self._by_key.items()))
         batch: list[Portion] = []
-        room = waiting[0].pace.block_work
+        pace = waiting[0].pace
+        seconds = max(seconds - pace.fixed, pace.fixed)
+        room = min(pace.block_work, seconds / pace.per_work)
         while waiting and (not batch or waiting[0].work <= room):
             task = waiting.popleft()
             if not task.is_over:
@@ -186,7 +193,7 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         task.answer = loop.create_future()
-        begin, crowd = time.monotonic(), self.num_waiting
+        crowd = self.num_waiting
         self._submit(task)
         expiring = loop.call_at(task.deadline, _expire, task.answer)
         try:
@@ -195,7 +202,7 @@ class Batcher:
             expiring.cancel()
             self._drop(task)
             if task.is_quick and crowd >= _LEAST_TAKEN:
-                took = (time.monotonic() - begin) / crowd
+                took = (time.monotonic() - task.arrived) / crowd
                 self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
 
     def _refusal(self, size: int, waiting: int) -> Overloaded | None:
@@ -299,7 +306,7 @@ class Batcher:
 
     def _run_quick(self) -> None:
         """Computes a batch on the event loop, which then attends to others."""
-        outcomes = self._computed(self._quick.take())
+        outcomes = self._computed(self._quick.take(_QUICK_SECONDS))
         if self._quick:
             asyncio.get_running_loop().call_soon(self._run_quick)
         _answer(outcomes)

@@ -49,6 +49,7 @@ class Queue:
         task = Task(
             subject=name,
             rows=rows,
+            arrived=time.monotonic(),
             deadline=time.monotonic() + deadline,
             **{"key": "a model", "work": 100 * rows, "pace": Pace(0.01)} | given,
         )

@@ -90,10 +90,18 @@ class Recorder:
 
 
 def copy_tree(destination: Path) -> None:
-    """Copies the repository without its environment, history and caches."""
-    ignored = shutil.ignore_patterns(
-        ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "saved_models"
+    """Copies the repository without its environment, history and caches.
+
+    Models that tests keep in `build` are copied, those of `saved_models` are not.
+    """
+    patterns = shutil.ignore_patterns(
+        ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__"
     )
+
+    def ignored(directory: str, names: list[str]) -> set[str]:
+        own = {"saved_models"} if Path(directory) == ROOT else set()
+        return patterns(directory, names) | own
+
     shutil.copytree(ROOT, destination, ignore=ignored)
 
 

@@ -48,19 +48,26 @@ def test_deadline_is_kept_whatever_is_being_computed(slow: Path) -> None:
         assert patient.result().status_code == 200
 
 
+def connected(client: httpx.Client) -> socket.socket:
+    port = client.base_url.port
+    assert port is not None
+    return socket.create_connection((client.base_url.host, port))
+
+
+def request_head(length: int) -> bytes:
+    return (
+        "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
 def test_client_that_hangs_up_leaves_the_others_their_answers(
     client: httpx.Client,
 ) -> None:
-    url = client.base_url
     body = b'{"instances": [[1, 2, 3]]}'
-    head = (
-        "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
     for _ in range(20):
-        assert url.port is not None
-        with socket.create_connection((url.host, url.port)) as connection:
-            connection.sendall(head.encode() + body)
+        with connected(client) as connection:
+            connection.sendall(request_head(len(body)) + body)
     assert ask(client, "diabetes", body).status_code == 200
 
 
@@ -83,12 +90,9 @@ def test_what_waits_over_the_limit_is_refused_and_nothing_else(slow: Path) -> No
             "/v1/models/diabetes:predict", headers={"Authorization": "x"}
         )
         assert denied.status_code == 401
-        address = client.base_url.host, client.base_url.port
-        with socket.create_connection(address) as connection:  # type: ignore[arg-type]
-            connection.sendall(
-                b"POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
-                b"Content-Length: 9\r\n\r\n"
-            )
+        with connected(client) as connection:
+            connection.sendall(request_head(9))
             time.sleep(0.3)
+            assert ask(client, "diabetes", body).status_code == 503
         time.sleep(0.3)
         assert ask(client, "diabetes", body).status_code == 200

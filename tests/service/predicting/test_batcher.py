@@ -44,12 +44,17 @@ class Queue:
         return f"{subject}[{', '.join(results)}]"
 
     def ask(
-        self, name: str, rows: int = 1, deadline: float = 30.0, **given: Any
+        self,
+        name: str,
+        rows: int = 1,
+        deadline: float = 30.0,
+        ago: float = 0.0,
+        **given: Any,
     ) -> "asyncio.Task[str]":
         task = Task(
             subject=name,
             rows=rows,
-            arrived=time.monotonic(),
+            arrived=time.monotonic() - ago,
             deadline=time.monotonic() + deadline,
             **{"key": "a model", "work": 100 * rows, "pace": Pace(0.01)} | given,
         )
@@ -256,6 +261,31 @@ def test_requests_count_from_their_headers_on() -> None:
         pass
     batcher.leave()
     assert batcher.arrive() is None
+
+
+def test_the_time_of_a_request_counts_from_its_arrival() -> None:
+    async def test() -> None:
+        queue = Queue()
+        with contextlib.ExitStack() as admitted:
+            for _ in range(16):
+                admitted.enter_context(queue.batcher.admitted(10))
+            # They waited unread while the event loop attended to others.
+            for name in "abc":
+                await queue.ask(name, pace=Pace(0.001), ago=0.8)
+            assert "The service is overloaded" in str(queue.batcher.arrive())
+
+    run(test())
+
+
+def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
+    async def test() -> None:
+        queue = Queue()
+        # Each takes 1.1 ms, of which 0.1 ms once for a batch; a block takes 100 ms.
+        pace = Pace(1e-4, 1e-4)
+        await asyncio.gather(*(queue.ask(n, work=10, pace=pace) for n in "abcdef"))
+        assert queue.batches[0] == ["a", "b"]
+
+    run(test())
 
 
 def test_requests_beyond_the_pace_of_the_event_loop_are_refused() -> None:

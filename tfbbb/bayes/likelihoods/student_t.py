@@ -47,7 +47,7 @@ class StudentT(LocationScale):
 
         p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
 
-    with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. `loc`, and
+    The variance is `scale^2 df / (df - 2)`; it exists because `df > 2`. `loc`, and the
     shift and scale of the targets, are as for `Normal`. A learned `df` is initially 6,
     and the noise initially has the variance of the targets. A heteroscedastic network
     gives 3k outputs: k locations, k raw scales and k raw `df` (2k where `df` is given).

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from sqlalchemy.exc import DBAPIError
 
@@ -91,9 +92,7 @@ def remove_leftovers(queue: Queue) -> None:
         # A process that is killed during an export leaves a temporary name.
         if _has_ended(queue, staged_for(staged.name)):
             shutil.rmtree(staged, ignore_errors=True)
-    for upload in store.uploads():
-        if _has_ended(queue, upload):
-            store.remove_upload(upload)
+    store.remove_uploads(partial(_has_ended, queue))
 
 
 def _has_ended(queue: Queue, staged: str) -> bool:

@@ -8,16 +8,15 @@ Its objects, under the URL of the store:
     models/NAME/VERSION/JOB_ID.ATTEMPT  the *marker* of a version: its manifest
     deleting/NAME/VERSION               the version is being deleted
 
-An attempt uploads its files under a key of its own, so no two attempts write the same
-object. A version exists from the moment its marker does. The caller locks the numbers
-of a model in the database, so that a number has one version for ever.
+No two attempts write the same object. A version exists from the moment its marker does.
+Its number comes from the database, where the caller has locked the model's numbers.
 """
 
 import hashlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -32,17 +31,11 @@ from tfbbb.export.versions import version_number
 
 logger = logging.getLogger(__name__)
 
-# Other processes may also prepare removals; each looks for them now and then.
-_SECONDS_BETWEEN_LOOKS = 60.0
-_CHECKPOINT = "checkpoint-*"
+_SECONDS_BETWEEN_LOOKS = 60.0  # At removals that another process has prepared.
 
 
 class S3Store(Store):
-    """A store in S3; each machine keeps copies of the objects that it reads.
-
-    The copies of datasets are in the data directory, and those of versions in
-    `DATA_DIR/models`.
-    """
+    """A store in S3; each machine has copies of what it reads in its data directory."""
 
     is_directory = False
 
@@ -58,10 +51,10 @@ class S3Store(Store):
         try:
             from s3fs import S3FileSystem
         except ImportError:
-            raise StoreError(
-                "A store at s3:// needs the package `s3fs`: pip install 'tfbbb[s3]'",
-                self.url,
-            ) from None
+            advice = (
+                "A store at s3:// needs the package `s3fs`: pip install 'tfbbb[s3]'"
+            )
+            raise StoreError(advice, self.url) from None
         # Other processes add and remove objects, so no listing may be cached.
         self._storage: Any = S3FileSystem(use_listings_cache=False)
 
@@ -73,9 +66,7 @@ class S3Store(Store):
         self._remove(key)
 
     def ping(self) -> None:
-        self._find("check")
-
-    # Datasets
+        self._under("check")
 
     def upload_dataset(self, file: Path, name: str) -> None:
         key = self._key("datasets", name)
@@ -91,123 +82,89 @@ class S3Store(Store):
     def dataset(self, name: str) -> Path:
         """Returns the copy of a dataset; downloads and verifies it if missing."""
         place = super().dataset(name)
-        if place.exists():
-            return place
-        with self._downloaded(self._key("datasets", name), place) as part:
-            with part.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != name.partition(".")[0]:
-                raise StoreError(
-                    f"The dataset {name} has the SHA-256 {found}", self.url
-                )
+        if not place.exists():
+            self._fetch(self._key("datasets", name), place, name.partition(".")[0])
         return place
 
     def dataset_names(self) -> list[str]:
-        """Returns the names of the datasets, including copies on this machine."""
-        copies = {name for name in super().dataset_names() if name[0] != "."}
-        return sorted(copies.union(self._names("datasets")))
+        return sorted({*super().dataset_names(), *self._under("datasets")})
 
     def remove_dataset(self, name: str) -> None:
-        """Removes a dataset and its copy on this machine, if they exist."""
         self._remove(self._key("datasets", name))
         super().remove_dataset(name)
 
-    # Checkpoints
-
     def save_checkpoints(self, job_id: str) -> None:
-        """Uploads new checkpoints; removes stored ones that are replaced."""
         scratch = JobFiles(self._settings, job_id).scratch
-        here = {
-            path.relative_to(scratch).as_posix(): path
-            for path in scratch.rglob(_CHECKPOINT)
-        }
-        there = self._stored_checkpoints(job_id)
+        here = {_name(scratch, path): path for path in scratch.rglob("checkpoint-*")}
+        there = self._under("checkpoints", job_id)
         for name in sorted(here.keys() - there.keys()):
             # Training may replace an old checkpoint meanwhile.
             with suppress(FileNotFoundError):
                 key = self._key("checkpoints", job_id, name)
                 self._write(key, here[name].read_bytes())
-        for name in there.keys() - here.keys():
-            self._remove(there[name])
+        self._remove(*(there[name] for name in there.keys() - here.keys()))
 
     def restore_checkpoints(self, job_id: str) -> None:
-        """Downloads checkpoints that the scratch directory of a job lacks."""
         scratch = JobFiles(self._settings, job_id).scratch
-        for name, key in self._stored_checkpoints(job_id).items():
+        for name, key in self._under("checkpoints", job_id).items():
             if not (scratch / name).exists():
-                with self._downloaded(key, scratch / name):
-                    pass
+                self._fetch(key, scratch / name)
 
     def remove_checkpoints(self, job_id: str) -> None:
-        for key in self._stored_checkpoints(job_id).values():
-            self._remove(key)
+        self._remove(*self._under("checkpoints", job_id).values())
 
     def jobs_with_checkpoints(self) -> set[str]:
-        return set(self._names("checkpoints"))
-
-    def _stored_checkpoints(self, job_id: str) -> dict[str, str]:
-        root = self._key("checkpoints", job_id)
-        keys = self._find("checkpoints", job_id)
-        return {key.removeprefix(f"{root}/"): key for key in keys}
-
-    # Versions
+        return {name.partition("/")[0] for name in self._under("checkpoints")}
 
     def upload_version(self, staged: Path) -> None:
         files = [path for path in staged.rglob("*") if path.is_file()]
-        keys = [
-            self._key("versions", staged.name, path.relative_to(staged).as_posix())
-            for path in files
-        ]
+        keys = [self._key("versions", staged.name, _name(staged, x)) for x in files]
         with self._faults("written"):
-            self._storage.put([str(path) for path in files], keys)
+            self._storage.put(list(map(str, files)), keys)
 
     def add_version(self, staged: Path, name: str, at_least: int) -> int:
-        """Writes the marker of the next number."""
-        markers = self._markers(name)
-        for number, marker in markers.items():
-            # An earlier call wrote the marker, but its transaction was lost.
-            if number >= at_least and marker.name == staged.name:
+        """Writes the marker of the first number whose marker is free.
+
+        One that is not is of a transaction that was lost, perhaps of an earlier call.
+        """
+        number = at_least
+        while markers := self._under("models", name, number):
+            if staged.name in markers:
                 return number
-        number = max([at_least, *(number + 1 for number in markers)])
+            number += 1
         manifest = (staged / MANIFEST_PATH).read_bytes()
         self._write(self._key("models", name, number, staged.name), manifest)
         return number
 
-    def uploads(self) -> list[str]:
+    def remove_uploads(self, has_ended: Callable[[str], bool]) -> None:
+        ended = {name for name in self._uploads() if has_ended(name)}
+        # One may have become a version before its attempt ended; none does after.
+        for name in ended.intersection(self._uploads() if ended else ()):
+            self._remove(*self._under("versions", name).values())
+
+    def _uploads(self) -> set[str]:
+        """Returns the names of uploads that are no versions."""
         # In this order, because an upload may become a version meanwhile.
-        uploads = self._names("versions")
-        versions = {Path(key).name for key in self._find("models")}
-        return [name for name in uploads if name not in versions]
-
-    def remove_upload(self, name: str) -> None:
-        """Removes an uploaded model, whose attempt has ended, unless it is a version.
-
-        No marker of these files will be created.
-        """
-        if name in self.uploads():
-            for key in self._find("versions", name):
-                self._remove(key)
+        uploads = {name.partition("/")[0] for name in self._under("versions")}
+        return uploads - {Path(marker).name for marker in self._under("models")}
 
     def numbers(self, name: str) -> list[int]:
-        return sorted(self._markers(name))
+        found = (version_number(Path(x).parent) for x in self._under("models", name))
+        return sorted(number for number in found if number is not None)
 
     def manifest(self, name: str, number: int) -> bytes:
-        return self._read(str(self._marker(name, number)))
+        return self._read(self._marker(name, number))
 
     def version(self, name: str, number: int) -> Path:
-        """Returns the copy of a version; downloads and verifies it if missing.
-
-        A copy from an earlier process is verified once, and downloaded again if the
-        disk has damaged it.
-        """
+        """Returns the copy of a version, verified once; downloads it if need be."""
         place = super().version(name, number)
         if place in self._verified:
             return place
         marker = self._marker(name, number)
-        content = self._read(str(marker))
+        manifest = self._read(marker)
         if place.is_dir():
             try:
-                _verify(place, content)
+                _verify(place, manifest)
             except (ManifestError, OSError) as error:
                 logger.warning("%s is downloaded again: %s", place, error)
                 # Another process may remove it too.
@@ -215,28 +172,23 @@ class S3Store(Store):
         if not place.is_dir():
             # Another process may have downloaded it meanwhile.
             with suppress(FileExistsError), atomic_directory(place) as part:
-                self._download(marker.name, part)
+                self._download(Path(marker).name, part)
                 try:
-                    _verify(part, content)
+                    _verify(part, manifest)
                 except ManifestError as error:
-                    raise StoreError(
-                        f"Version {number} of the model {name!r} cannot be read: "
-                        f"{error}",
-                        self.url,
-                    ) from None
+                    what = f"Version {number} of the model {name!r} cannot be read"
+                    raise StoreError(f"{what}: {error}", self.url) from None
         self._verified.add(place)
         return place
 
     def _download(self, upload: str, directory: Path) -> None:
         """Downloads the files of an uploaded model."""
-        root = self._key("versions", upload)
+        files = self._under("versions", upload)
         # A key that somebody else wrote must not lead out of the directory.
-        keys = [k for k in self._find("versions", upload) if ".." not in k.split("/")]
-        places = [directory / key.removeprefix(f"{root}/") for key in keys]
-        for place in places:
-            place.parent.mkdir(parents=True, exist_ok=True)
+        names = [name for name in files if ".." not in name.split("/")]
+        places = [str(directory / name) for name in names]
         with self._faults("read"):
-            self._storage.get(keys, [str(place) for place in places])
+            self._storage.get([files[name] for name in names], places)
 
     def hide_version(self, name: str, number: int) -> None:
         self._write(self._key("deleting", name, number), b"{}")
@@ -244,12 +196,11 @@ class S3Store(Store):
 
     def hidden_versions(self) -> list[tuple[str, int]]:
         """Returns the versions whose removal is prepared; looks once a minute."""
-        now = time.monotonic()
-        if now - self._looked_at < _SECONDS_BETWEEN_LOOKS:
+        if time.monotonic() - self._looked_at < _SECONDS_BETWEEN_LOOKS:
             return []
-        found = [Path(key) for key in self._find("deleting")]
-        self._looked_at = now
-        return [(key.parent.name, int(key.name)) for key in found]
+        found = [name.split("/") for name in self._under("deleting")]
+        self._looked_at = time.monotonic()
+        return [(name, int(number)) for name, number in found]
 
     def restore_version(self, name: str, number: int) -> None:
         self._remove(self._key("deleting", name, number))
@@ -258,9 +209,7 @@ class S3Store(Store):
         """Removes a version and its copy; its marker goes first."""
         with suppress(FileNotFoundError):
             marker = self._marker(name, number)
-            self._remove(str(marker))
-            for file in self._find("versions", marker.name):
-                self._remove(file)
+            self._remove(marker, *self._under("versions", Path(marker).name).values())
         self.remove_copy(name, number)
         self._remove(self._key("deleting", name, number))
 
@@ -269,73 +218,53 @@ class S3Store(Store):
         self._verified.discard(place)
         shutil.rmtree(place, ignore_errors=True)
 
-    def _markers(self, name: str) -> dict[int, Path]:
-        """Returns the keys of the markers of a model's versions, by number."""
-        return {
-            number: key
-            for key in map(Path, self._find("models", name))
-            if (number := version_number(key.parent)) is not None
-        }
-
-    def _marker(self, name: str, number: int) -> Path:
-        for key in self._find("models", name, number):
-            return Path(key)
+    def _marker(self, name: str, number: int) -> str:
+        if markers := self._under("models", name, number):
+            return next(iter(markers.values()))
         raise FileNotFoundError(f"There is no version {number} of the model {name!r}")
-
-    # Objects
 
     def _key(self, *parts: object) -> str:
         return "/".join([self._root, *map(str, parts)])
 
-    def _names(self, *parts: object) -> list[str]:
-        """Returns the names directly under a key."""
+    def _under(self, *parts: object) -> dict[str, str]:
+        """Returns the keys of all objects under a key, by what follows it."""
+        root = self._key(*parts)
         with self._faults("listed"):
-            try:
-                keys = self._storage.ls(self._key(*parts), detail=False)
-            except FileNotFoundError:
-                # Only this listing fails if there is no such bucket.
-                self._storage.find(self._key("check"))
-                return []
-        return [Path(key).name for key in keys]
-
-    def _find(self, *parts: object) -> list[str]:
-        """Returns the keys of all objects under a key."""
-        with self._faults("listed"):
-            found: list[str] = self._storage.find(self._key(*parts))
-        return found
+            return {key[len(root) + 1 :]: key for key in self._storage.find(root)}
 
     def _read(self, key: str) -> bytes:
         with self._faults("read"):
-            content: bytes = self._storage.cat_file(key)
-        return content
+            return bytes(self._storage.cat_file(key))
 
     def _write(self, key: str, content: bytes) -> None:
         with self._faults("written"):
             self._storage.pipe_file(key, content)
 
-    def _remove(self, key: str) -> None:
-        with self._faults("deleted"), suppress(FileNotFoundError):
-            self._storage.rm_file(key)
+    def _remove(self, *keys: str) -> None:
+        for key in keys:
+            with self._faults("deleted"), suppress(FileNotFoundError):
+                self._storage.rm_file(key)
 
-    @contextmanager
-    def _downloaded(self, key: str, place: Path) -> Iterator[Path]:
-        """Downloads an object beside a place, to which it goes after the block."""
+    def _fetch(self, key: str, place: Path, sha256: str | None = None) -> None:
+        """Downloads an object beside its place, checks its digest, and renames it."""
         place.parent.mkdir(parents=True, exist_ok=True)
         part = place.with_name(f".{place.name}.{new_id()}")
         try:
             with self._faults("read"):
                 self._storage.get_file(key, str(part))
-            yield part
+            if sha256 is not None:
+                with part.open("rb") as file:
+                    found = hashlib.file_digest(file, "sha256").hexdigest()
+                if found != sha256:
+                    fault = f"The dataset {place.name} has the SHA-256 {found}"
+                    raise StoreError(fault, self.url)
             part.replace(place)
         finally:
             part.unlink(missing_ok=True)
 
     @contextmanager
     def _faults(self, action: str) -> Iterator[None]:
-        """Turns errors of the storage's client into `StoreError`.
-
-        Lets `FileNotFoundError` pass if the bucket exists.
-        """
+        """Turns errors into `StoreError`, but no `FileNotFoundError` in a bucket."""
         try:
             yield
         except FileNotFoundError as error:
@@ -346,11 +275,13 @@ class S3Store(Store):
             kind = StoreOutageError if _is_outage(error) else StoreError
             what = " ".join(str(error).split()) or type(error).__name__
             if isinstance(error, PermissionError):
-                what = (
-                    f"access was denied ({what}); check the rights of the service's "
-                    "credentials"
-                )
+                advice = "check the rights of the service's credentials"
+                what = f"access was denied ({what}); {advice}"
             raise kind(f"It could not be {action}: {what}", self.url) from error
+
+
+def _name(directory: Path, file: Path) -> str:
+    return file.relative_to(directory).as_posix()
 
 
 def _verify(directory: Path, manifest: bytes) -> None:
@@ -365,6 +296,5 @@ def _is_outage(error: BaseException) -> bool:
     names = {kind.__name__ for kind in type(error).__mro__}
     response = getattr(error.__cause__, "response", None) or {}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return status >= 500 or bool(
-        names & {"ConnectionError", "HTTPClientError", "TimeoutError"}
-    )
+    lost = {"ConnectionError", "HTTPClientError", "TimeoutError"}
+    return status >= 500 or not names.isdisjoint(lost)

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from service.shared.settings import Settings
@@ -88,7 +88,7 @@ class Store:
 
     def dataset_names(self) -> list[str]:
         """Returns the names of the datasets."""
-        return sorted(path.name for path in self._datasets.glob("*"))
+        return sorted(path.name for path in self._datasets.glob("[!.]*"))
 
     def remove_dataset(self, name: str) -> None:
         """Removes a dataset, if it exists."""
@@ -128,12 +128,8 @@ class Store:
                 flush(self.models)
                 return number
 
-    def uploads(self) -> Iterable[str]:
-        """Returns the names of uploaded staged models that may not be versions."""
-        return ()
-
-    def remove_upload(self, name: str) -> None:
-        """Removes an uploaded staged model, unless it is a version."""
+    def remove_uploads(self, has_ended: Callable[[str], bool]) -> None:
+        """Removes uploaded staged models whose attempts ended without a version."""
 
     def numbers(self, name: str) -> list[int]:
         """Returns the numbers of the versions of a model, in order."""

@@ -42,11 +42,11 @@ from service.api.state import ServiceState
 from service.predicting.adoption import Ledger
 from service.predicting.metrics import loaded_metrics
 from service.predicting.models import Models
+from service.predicting.refreshes import Refreshes
 from service.predicting.registry import ModelRegistry
 from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database
 from service.shared.queue import Queue
-from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
 from tfbbb.export.numpy_engine.threads import one_blas_thread
 

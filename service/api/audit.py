@@ -12,7 +12,7 @@ from service.api.keys.caller import may_administer
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database.tables import AuditEntry
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 router = scoped_router("/v1/audit", "audit", may_administer)
 

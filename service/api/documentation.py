@@ -17,7 +17,7 @@ from service.api.feedback.schemas import FeedbackRequest
 from service.api.http.errors import ErrorBody
 from service.api.predictions.schemas import PredictRequest
 from service.predicting.codecs.open_inference import InferRequest
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 _FILES = Path(str(files("fastapi_swagger") / "resources"))
 # Allows only what Swagger UI needs, and no other origin: the page holds a key.

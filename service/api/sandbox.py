@@ -12,8 +12,8 @@ from contextlib import aclosing
 import orjson
 
 from service.shared.errors import InvalidRequest, InvalidTable, RequestTooLarge
-from service.shared.json_types import JsonObject
 from service.shared.sandbox import Limits, Task
+from tfbbb.base.types import JsonObject
 
 logger = logging.getLogger(__name__)
 

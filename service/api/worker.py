@@ -1,8 +1,8 @@
 """An API process: `python -m service.api.worker NUMBER HOST PORT FILE`.
 
 The parent (`service.parent`) starts it, and gives it the address on which all API
-processes listen, and the file of `service.shared.refreshes`, which all of them share.
-The process ends at SIGTERM, and when its standard input ends, which is when the parent
+processes listen, and the file of `service.predicting.refreshes`, which they share. The
+process ends at SIGTERM, and when its standard input ends, which is when the parent
 ends.
 """
 
@@ -20,8 +20,8 @@ def main() -> None:
     # Imported here: the child processes of this one import this module too.
     from service.api.app import create_app
     from service.api.server import run, server
+    from service.predicting.refreshes import Refreshes
     from service.shared.logs import configure_logging
-    from service.shared.refreshes import Refreshes
     from service.shared.settings import Settings
 
     number, host, port, file = int(sys.argv[1]), *sys.argv[2:4], Path(sys.argv[4])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy.exc import DBAPIError
 
 from service.job_process.limits import Limits
-from service.shared.json_types import JsonObject
 from service.shared.queue import Lease, Queue, StaleAttemptError
+from tfbbb.base.types import JsonObject
 from tfbbb.training.job_clock import JobClock
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from ray.job_submission import JobSubmissionClient
 
 from service.job_process.upkeep import Upkeep
 from service.shared.files import JobFiles
-from service.shared.json_types import JsonObject
 from service.shared.queue import Lease, Queue, StaleAttemptError
+from tfbbb.base.types import JsonObject
 
 Result = TypeVar("Result")
 

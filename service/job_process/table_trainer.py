@@ -16,10 +16,10 @@ from service.job_process.attempt import Export
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
-from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import Store, open_store
 from tfbbb.base.tensorflow_startup import import_tensorflow
+from tfbbb.base.types import JsonObject
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.spec import JobSpec

@@ -12,8 +12,8 @@ from service.predicting.query import Query
 from service.predicting.table import from_columns, from_rows
 from service.predicting.targets import fill_targets, read_targets
 from service.shared.errors import InvalidRequest, RequestTooLarge
-from service.shared.json_types import JsonList
 from service.shared.settings import Settings
+from tfbbb.base.types import JsonList
 from tfbbb.export.inputs import Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions

@@ -27,21 +27,21 @@ from service.predicting.batcher import Batcher, Portion, Task
 from service.predicting.child_process import ChildProcess
 from service.predicting.codecs import CODECS
 from service.predicting.codecs.codec import Body, Written
-from service.predicting.descriptions import model_status, model_summary
-from service.predicting.loaded_model import LoadedModel
-from service.predicting.metrics import ProcessMetrics, UncertaintyMetrics
-from service.predicting.registry import ModelRegistry
-from service.predicting.scores import score_feedback
-from service.predicting.version import ServedVersion
-from service.shared.errors import InvalidRequest, Overloaded, Unavailable
-from service.shared.model_messages import (
+from service.predicting.descriptions import (
     DescribedVersion,
     Metadata,
     ModelList,
     ModelStatus,
-    ScoredRows,
+    model_status,
+    model_summary,
 )
-from service.shared.refreshes import Refreshes
+from service.predicting.loaded_model import LoadedModel
+from service.predicting.metrics import ProcessMetrics, UncertaintyMetrics
+from service.predicting.refreshes import Refreshes
+from service.predicting.registry import ModelRegistry
+from service.predicting.scores import ScoredRows, score_feedback
+from service.predicting.version import ServedVersion
+from service.shared.errors import InvalidRequest, Overloaded, Unavailable
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import InputError, Manifest
@@ -304,12 +304,7 @@ class Models:
     def _score(self, name: str, version: int | None, body: Body) -> ScoredRows:
         served = self._registry.version(name, version)
         self._registry.load(served)
-        request, scores = score_feedback(body, served, self._settings)
-        return ScoredRows(
-            version=request.version.number,
-            num_rows=request.num_rows,
-            scores={name: values.tolist() for name, values in scores.items()},
-        )
+        return score_feedback(body, served, self._settings)
 
     def _list(self) -> ModelList:
         self._registry.scan()

@@ -1,6 +1,6 @@
 """Reads rows with the targets that came true, and scores them by a version."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from service.predicting.targets import check_all_usable
 from service.predicting.version import ServedVersion
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
+from tfbbb.base.types import JsonList
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -23,17 +24,27 @@ LEVELS = (0.5, 0.9, 0.95)
 _LEAST_LOG_PROB = -1e4
 
 
+class ScoredRows(NamedTuple):
+    """Rows of feedback that a version has scored, by the names of their scores."""
+
+    version: int
+    num_rows: int
+    scores: dict[str, JsonList]
+
+
 def score_feedback(
     body: bytes | bytearray, version: ServedVersion, settings: Settings
-) -> tuple[Request, dict[str, np.ndarray]]:
-    """Returns the rows of a request of feedback, and their scores."""
+) -> ScoredRows:
+    """Scores the rows of a request of feedback."""
     query = read_rows(body, _KEYS)
     if query.targets is None:
         raise InvalidRequest("The rows need `targets`, what came true for each.")
     model = version.load()
     name = VersionName(version.name, version.number)
     request = prepare(name, model.manifest, query, settings)
-    return request, model.run(score, request)
+    scores = model.run(score, request)
+    named = {name: values.tolist() for name, values in scores.items()}
+    return ScoredRows(version.number, request.num_rows, named)
 
 
 def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:

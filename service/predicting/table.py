@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.export.inputs import Inputs, Tensors, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.row_warnings import ReadColumns

@@ -6,14 +6,14 @@ import math
 import os
 import threading
 import time
+from enum import StrEnum
 from pathlib import Path
 
 from service.predicting.adoption import Ledger
 from service.predicting.loaded_model import LoadedModel
 from service.predicting.pace import Pace
 from service.shared.errors import Unavailable
-from service.shared.json_types import JsonObject
-from service.shared.model_messages import VersionState
+from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.verdict import verdict
 
@@ -37,6 +37,18 @@ _TENSORFLOW = frozenset(
 _QUOTED = tuple(map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EMFILE)))
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
+
+
+class VersionState(StrEnum):
+    """The states of TensorFlow Serving. `END` means that a version cannot be served.
+
+    A version in `START` is loaded by the first request.
+    """
+
+    START = "START"
+    LOADING = "LOADING"
+    AVAILABLE = "AVAILABLE"
+    END = "END"
 
 
 class ServedVersion:

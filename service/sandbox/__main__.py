@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from service.sandbox.functions import run
 from service.sandbox.limits import hide_pandas
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 
 def main() -> None:

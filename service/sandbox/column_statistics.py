@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.sandbox.histogram import Histogram, histogram_of
-from service.shared.json_types import JsonList, JsonObject
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.tables.notations.missing_marks import are_missing
 
 _MOST_DISTINCT = 1000

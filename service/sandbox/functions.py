@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from service.sandbox.inspect import inspect, preview
 from service.shared.errors import InvalidRequest, InvalidTable, ServiceError
-from service.shared.json_types import JsonObject
 from service.shared.sandbox import PredictTask, PreviewTask, Task
+from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import InputError
 from tfbbb.tables import TableError
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from service.sandbox.column_statistics import ColumnStatistics
 from service.sandbox.limits import apply_limits
-from service.shared.json_types import JsonObject
 from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Task
 from tfbbb.base.task import MIN_ROWS
+from tfbbb.base.types import JsonObject
 from tfbbb.tables import TableError
 from tfbbb.tables.plain_values import PlainTypes, typed_table
 from tfbbb.tables.scan import TableScan

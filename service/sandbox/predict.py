@@ -16,9 +16,9 @@ from service.predicting.query import Query, read_text_parameters
 from service.sandbox.limits import apply_limits
 from service.sandbox.predicted_file import PredictedFile
 from service.shared.errors import InvalidRequest, RequestTooLarge
-from service.shared.json_types import JsonObject
 from service.shared.sandbox import PredictedRows, PredictTask
 from service.shared.settings import Settings
+from tfbbb.base.types import JsonObject
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import InputError
 from tfbbb.export.reader import load

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.sandbox.inspect import format_cell
-from service.shared.json_types import JsonList
 from service.shared.sandbox import PredictedRows
+from tfbbb.base.types import JsonList
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import Format
 from tfbbb.tables.plain_values import PlainTypes

@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.shared.database.tables import Event, Job
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 
 def append(

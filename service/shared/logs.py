@@ -10,7 +10,7 @@ from types import TracebackType
 
 import orjson
 
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 # The logger of requests, whose records have `fields`.
 ACCESS = "service.access"

@@ -13,10 +13,10 @@ from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job, Key
 from service.shared.files import JobFiles, last_line
 from service.shared.job_state import ACTIVE, ENDED, JobState
-from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import open_store
 from service.shared.versions import published_version
+from tfbbb.base.types import JsonObject
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from service.shared.json_types import JsonList, JsonObject
 from service.shared.settings import Settings
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.tables.format import Format
 
 MOST_COLUMNS, MOST_DECOMPRESSED_BYTES = 4096, 64 * 2**30

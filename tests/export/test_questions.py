@@ -11,7 +11,7 @@ from scipy import stats
 import tfbbb
 from service.api.predictions.schemas import row_model
 from service.predicting import query
-from service.shared.prediction_parameters import parameters_model
+from service.predicting.query import parameters_model
 from tests.served_answer import served_answer
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers

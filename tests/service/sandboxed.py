@@ -7,8 +7,8 @@ from unittest import mock
 
 from service.api import sandbox
 from service.sandbox.functions import run
-from service.shared.json_types import JsonObject
 from service.shared.sandbox import Task
+from tfbbb.base.types import JsonObject
 
 
 async def _run_here(name: str, task: Task) -> AsyncGenerator[JsonObject]:

@@ -62,6 +62,9 @@ Config: TypeAlias = dict[str, Any]
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object: what `json.loads` reads, with values of any type."""
 
+JsonList: TypeAlias = list[Any]
+"""A JSON array, with values of any type."""
+
 Json: TypeAlias = (
     bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 )

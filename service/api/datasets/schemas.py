@@ -7,7 +7,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.datasets.body import MEDIA_TYPES
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 from tfbbb.tables.format import FORMATS
 
 _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"

@@ -17,8 +17,8 @@ from service.api.predictions.answering import (
 )
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
-from service.shared.json_types import JsonObject
-from service.shared.prediction_formats import JSON
+from service.predicting.codecs.codec import JSON
+from tfbbb.base.types import JsonObject
 
 router = scoped_router("/v1/models", "feedback", may_predict)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
+from service.predicting.scores import ScoredRows
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, ModelVersion
 from service.shared.errors import UnknownModel
-from service.shared.json_types import JsonObject
-from service.shared.model_messages import ScoredRows
+from tfbbb.base.types import JsonObject
 from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, Field
 
 from service.api.predictions.schemas import Value
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 
 class FeedbackRequest(BaseModel):

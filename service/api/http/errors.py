@@ -23,8 +23,8 @@ from service.shared.errors import (
     ServiceError,
     Unavailable,
 )
-from service.shared.json_types import JsonObject
 from tfbbb.base.suggestions import field_paths
+from tfbbb.base.types import JsonObject
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.shared.database import timestamp
-from service.shared.json_types import JsonObject
 from service.shared.logs import ACCESS
+from tfbbb.base.types import JsonObject
 
 logger = logging.getLogger(ACCESS)
 

@@ -19,7 +19,7 @@ from service.shared.database import Database, timestamp
 from service.shared.database.tables import Job
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 logger = logging.getLogger(__name__)
 

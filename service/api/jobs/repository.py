@@ -23,9 +23,9 @@ from service.shared.errors import (
 )
 from service.shared.files import JobFiles
 from service.shared.job_state import ENDED, JobState
-from service.shared.json_types import JsonObject
 from service.shared.queue import Queue
 from service.shared.settings import Settings
+from tfbbb.base.types import JsonObject
 from tfbbb.training.record import TrainingRecord
 from tfbbb.training.spec import SpecError
 

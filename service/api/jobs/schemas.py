@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database.tables import Job
 from service.shared.job_state import ENDED, JobState
-from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
+from tfbbb.base.types import JsonObject
 from tfbbb.judging.verdict import verdict
 from tfbbb.training.job_clock import LOADING, WAITING
 from tfbbb.training.spec import JobSpec

@@ -12,9 +12,9 @@ from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.models.schemas import ModelName
 from service.api.state import State
+from service.predicting.descriptions import ModelStatus
 from service.shared.database.tables import Label
 from service.shared.errors import InvalidRequest, LabelRefused
-from service.shared.model_messages import ModelStatus
 from service.shared.versions import LATEST
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import MOST_VERSIONS, is_model_name

@@ -16,13 +16,18 @@ from service.api.models.schemas import (
 )
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
+from service.predicting.codecs.codec import JSON
+from service.predicting.descriptions import (
+    Metadata,
+    ModelList,
+    ModelStatus,
+    VersionState,
+)
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownReport, VersionInUse
-from service.shared.json_types import JsonObject
-from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
-from service.shared.prediction_formats import JSON
 from service.shared.versions import delete_version, finish_deletions
+from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
 router = scoped_router("/v1/models", "models", may_predict)

@@ -6,10 +6,10 @@ from typing import Annotated, Self
 from fastapi import Path
 from pydantic import BaseModel, Field
 
+from service.predicting.descriptions import ModelStatus
 from service.shared.database.tables import ModelVersion
-from service.shared.json_types import JsonObject
-from service.shared.model_messages import ModelStatus
 from tfbbb.base.texts import MOST_VERSIONS
+from tfbbb.base.types import JsonObject
 
 ModelName = Annotated[
     str,

@@ -19,9 +19,9 @@ from service.api.open_inference.schemas import (
 )
 from service.api.predictions.answering import answer, media_type
 from service.api.state import State
+from service.predicting.descriptions import Metadata
 from service.shared.errors import UnsupportedMediaType
-from service.shared.json_types import JsonObject
-from service.shared.model_messages import Metadata
+from tfbbb.base.types import JsonObject
 from tfbbb.version import __version__, commit
 
 router = scoped_router("/v2", "open inference", may_predict)

@@ -11,8 +11,8 @@ from service.predicting.codecs.open_inference import (
     Datatype,
     Parameters,
 )
-from service.shared.json_types import JsonList, JsonObject
-from service.shared.model_messages import Metadata
+from service.predicting.descriptions import Metadata
+from tfbbb.base.types import JsonList, JsonObject
 
 
 class ServerMetadata(BaseModel):

@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 
 from service.api.http.requests import add_to_log
 from service.api.state import ServiceState
+from service.predicting.codecs.codec import FORMATS, JSON
 from service.shared.errors import NotAcceptable, UnsupportedMediaType
-from service.shared.prediction_formats import FORMATS, JSON
 from service.shared.settings import Settings
 
 # `curl -d` declares a form by default, also in the examples of TensorFlow Serving.

@@ -20,10 +20,10 @@ from service.api.predictions.answering import (
 )
 from service.api.predictions.schemas import REFUSED_OF_FILES
 from service.api.state import ServiceState
+from service.predicting.codecs.codec import PROGRESS
 from service.shared.errors import InvalidRequest, ServiceError, Unavailable
-from service.shared.json_types import JsonObject
-from service.shared.prediction_formats import PROGRESS
 from service.shared.sandbox import Limits, PredictTask
+from tfbbb.base.types import JsonObject
 from tfbbb.tables.format import SUFFIXES, Format
 
 _FILE = "application/octet-stream"

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from service.shared.json_types import JsonObject
-from service.shared.prediction_formats import ARROW, CSV, JSON, PROGRESS
-from service.shared.prediction_parameters import SIGNATURES, Parameters
+from service.predicting.codecs.codec import ARROW, CSV, JSON, PROGRESS
+from service.predicting.query import SIGNATURES, Parameters
+from tfbbb.base.types import JsonObject
 from tfbbb.prediction.questions import Question, served_questions
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}

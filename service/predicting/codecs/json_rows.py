@@ -8,12 +8,11 @@ import orjson
 
 from service.predicting.answer import Answer, Outputs, swap_draws
 from service.predicting.codecs.codec import Body, Written, response
-from service.predicting.query import Query, check_signature, read_parameters
+from service.predicting.query import Parameters, Query, check_signature, read_parameters
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonObject
-from service.shared.prediction_parameters import Parameters
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import JsonObject
 from tfbbb.prediction import questions
 
 _KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}

@@ -17,9 +17,9 @@ from service.predicting.codecs.json_rows import parse_json
 from service.predicting.query import Query, check_signature, read_text_parameters
 from service.predicting.table import flattened
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 _HEADER = "Inference-Header-Content-Length"

@@ -12,12 +12,11 @@ import pyarrow.compute
 import pyarrow.csv
 
 from service.predicting.answer import Answer
-from service.predicting.codecs.codec import Body, Written, response
+from service.predicting.codecs.codec import ARROW, CSV, Body, Written, response
 from service.predicting.query import Query, check_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonList
-from service.shared.prediction_formats import ARROW, CSV
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import JsonList
 
 # What pyarrow raises for bytes that are not a valid stream, also for their texts.
 _FAULTS = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError)

@@ -23,7 +23,7 @@ from service.shared.database.tables import (
     Label,
     ModelVersion,
 )
-from service.shared.json_types import JsonObject
+from tfbbb.base.types import JsonObject
 
 
 class Actor(NamedTuple):

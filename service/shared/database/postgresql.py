@@ -8,7 +8,7 @@ import sqlalchemy
 from sqlalchemy import Dialect, Engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from service.shared.json_types import JsonList, JsonObject
+from tfbbb.base.types import JsonList, JsonObject
 
 # Time in which the server must answer a statement that waits for no lock, and its
 # network must confirm what was sent.

@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from service.shared.json_types import JsonList, JsonObject
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.export.manifest import becomes_latest
 
 

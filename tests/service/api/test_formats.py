@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from service.shared.prediction_formats import ARROW, CSV
+from service.predicting.codecs.codec import ARROW, CSV
 from tests.service.serving import ask
 
 NUMBERS = {"age": [1.1, -0.3], "bmi": [2.7, 1e-9], "bp": [3.3, 123456.789]}

@@ -12,7 +12,7 @@ from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
 from service.api.labels.endpoints import LabelTarget
 from service.app import create_app
-from service.shared.prediction_parameters import Parameters
+from service.predicting.query import Parameters
 from service.shared.settings import Settings
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.suggestions import field_paths

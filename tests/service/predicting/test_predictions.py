@@ -19,11 +19,11 @@ import tfbbb
 from service.predicting.adoption import Ledger
 from service.predicting.loaded_model import LoadedModel
 from service.predicting.models import Models
+from service.predicting.query import Parameters
+from service.predicting.refreshes import Refreshes
 from service.predicting.registry import ModelRegistry
 from service.shared.database import Base, Database
 from service.shared.errors import ServiceError
-from service.shared.prediction_parameters import Parameters
-from service.shared.refreshes import Refreshes
 from service.shared.settings import Settings
 from tests.service.stores import directory_store
 

@@ -13,9 +13,9 @@ from service.predicting.adoption import Ledger
 from service.predicting.descriptions import model_status, model_summary
 from service.predicting.metrics import loaded_metrics
 from service.predicting.registry import ModelRegistry
+from service.predicting.version import VersionState
 from service.shared.database import Database
 from service.shared.errors import Unavailable
-from service.shared.model_messages import VersionState
 from tests.service.stores import directory_store
 from tfbbb.export import reader
 from tfbbb.export.manifest import MANIFEST_PATH

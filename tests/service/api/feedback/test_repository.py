@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from service.api.feedback.repository import count, find
+from service.predicting.scores import ScoredRows
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownModel
-from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
 
 NO_MODELS = Path("/nonexistent")
@@ -69,7 +69,7 @@ import sys
 from pathlib import Path
 from service.api.feedback.repository import count
 from service.shared.database import Database
-from service.shared.model_messages import ScoredRows
+from service.predicting.scores import ScoredRows
 database = Database(sys.argv[1])
 ends = [[0.5]] * 3
 scores = {"log_likelihood": [1.0] * 3, "pit": ends}

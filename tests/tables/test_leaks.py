@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tfbbb.tables.column_words import naming
 from tfbbb.tables.given_table import as_source
@@ -10,7 +8,6 @@ from tfbbb.tables.leaks import (
     find_groups,
     find_identifier,
     find_sum,
-    find_time,
 )
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.parsed_column import ParsedColumn
@@ -129,17 +126,12 @@ MEASUREMENTS = {
 }
 
 
-@given(
-    kind=st.sampled_from(sorted(MEASUREMENTS)),
-    number=st.integers(20, 3000),
-    seed=st.integers(0, 2**32 - 1),
-    name=st.sampled_from(["value", "sqft", "number of people", "code", "x1"]),
-)
-@settings(max_examples=60, deadline=None)
-def test_independent_measurements_are_never_identifiers(kind, number, seed, name):
-    generator = np.random.default_rng(seed)
-    values = np.round(MEASUREMENTS[kind](generator, number))
-    assert examine(values, name) is None
+@pytest.mark.parametrize("kind", MEASUREMENTS)
+@pytest.mark.parametrize("number", [25, 400, 3000])
+def test_independent_measurements_are_never_identifiers(kind, number):
+    for seed in range(5):
+        values = MEASUREMENTS[kind](np.random.default_rng(seed), number)
+        assert examine(np.round(values), "number of people") is None
 
 
 def test_an_identifier_is_left_out_unless_it_is_asked_for():
@@ -173,10 +165,6 @@ WALK = np.cumsum(NOISE)
 GROUP = np.repeat(np.arange(40), 6)
 
 
-def of_group(low, high):
-    return np.repeat(DRAWS.integers(low, high, 40), 6)
-
-
 def warnings_of(columns, y=NOISE, **options):
     schema = Schema.infer({**columns, "y": y}, "y", **options)
     return {c.name: c.warnings for c in schema.features if c.warnings}
@@ -186,16 +174,16 @@ def test_a_column_of_dates_suggests_a_validation_by_time():
     columns = {"z": NOISE[::-1], "sold on": DAYS}
     ((name, (warning,)),) = warnings_of(columns, WALK).items()
     assert name == "sold on"
-    start, end = warning.split(" times the error ")
+    start, end = warning.split(" times as much ")
     assert start.startswith(
         "It holds dates, and the rows are in its order. Rows that are held out at "
         "random lie between training rows in time, so the figures may be better than "
-        "those of later rows: those of a linear model have "
+        "those of later rows, as the target changes "
     )
-    assert float(start.split()[-1]) >= 1.1
+    assert float(start.split()[-1]) >= 3.0
     assert end == (
-        "in the last fifth of the rows; measure the last rows instead, with a "
-        "validation by time (--validation-time 'sold on')."
+        "between twentieths of the time as by chance; measure the last rows instead, "
+        "with a validation by time (--validation-time 'sold on')."
     )
 
 
@@ -215,26 +203,6 @@ def test_of_several_dates_the_one_in_order_is_named():
     assert not warnings_of({"birth_date": DAYS, "z": NOISE[::-1]})
 
 
-@pytest.mark.parametrize(
-    ("year", "part", "found"),
-    [
-        ("year", "month", True),
-        ("Yr Sold", "Mo Sold", True),
-        ("arrival_date_year", "arrival_date_month", True),
-        ("Year Built", "Mo Sold", False),
-        ("year", "monthly_rent", False),
-    ],
-)
-def test_a_year_with_a_month_suggests_a_validation_by_time(year, part, found):
-    columns = {
-        year: FirstRows("numeric", 2010.0 + np.arange(N) // 60),
-        part: FirstRows("numeric", np.arange(N) % 12.0),
-    }
-    name, said = find_time(columns) or (None, "")
-    assert name == (year if found else None)
-    assert (f"With {part!r} it tells a time, and the rows are in its" in said) is found
-
-
 def test_a_named_group_of_rows_suggests_a_validation_by_group():
     found = warnings_of({"subject": GROUP, "z": NOISE[::-1]})
     assert found == {
@@ -248,26 +216,6 @@ def test_a_named_group_of_rows_suggests_a_validation_by_group():
 
 
 @pytest.mark.parametrize(
-    ("kind", "low", "high"),
-    # Columns of two values, such as the union of a person, count as well.
-    [("numeric", 20, 80), ("categorical", 20, 80), ("numeric", 0, 2)],
-)
-def test_values_for_which_other_columns_are_constant_are_groups(kind, low, high):
-    order = DRAWS.permutation(N)
-    columns = {
-        "k": FirstRows(kind, GROUP[order].astype(float)),
-        "first": FirstRows("numeric", of_group(low, high)[order].astype(float)),
-        "second": FirstRows("numeric", of_group(low, high)[order].astype(float)),
-        "z": FirstRows("numeric", NOISE),
-    }
-    name, said = find_groups(columns) or (None, "")
-    assert name == "k"
-    assert "in which 2 others are constant" in said
-    del columns["second"]
-    assert find_groups(columns) is None
-
-
-@pytest.mark.parametrize(
     ("name", "values"),
     [
         ("rooms", DRAWS.integers(0, 40, N)),
@@ -278,14 +226,8 @@ def test_values_for_which_other_columns_are_constant_are_groups(kind, low, high)
     ],
 )
 def test_ordinary_columns_are_no_groups(name, values):
-    columns = {
-        name: FirstRows("numeric", values.astype(float)),
-        "adult": FirstRows("numeric", (values > 17).astype(float)),
-        "middle": FirstRows("numeric", ((values > 5) & (values < 30)).astype(float)),
-        "rare": FirstRows("numeric", (np.arange(N) == 7).astype(float)),
-        "rarer": FirstRows("numeric", (np.arange(N) == 9).astype(float)),
-    }
-    assert find_groups(columns) is None
+    column = FirstRows("numeric", values.astype(float))
+    assert find_groups({name: column}) is None
 
 
 def test_a_validation_that_names_a_column_silences_both():

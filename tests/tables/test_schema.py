@@ -290,10 +290,9 @@ def test_useless_columns_and_copies_of_the_target_are_left_out(column, reason):
 @pytest.mark.parametrize(
     ("column", "remark"),
     [
-        (np.exp(TARGET), "a monotone function of the target"),
-        (TARGET + 0.01 * Z**2, "alone explains 99.9"),
-        (range(7000, 7100), "grows by one"),
-        (np.cumsum(1 + np.arange(100) % 7 * 13), "a time or the reading of a meter"),
+        (np.exp(TARGET), "alone tells the order of the target"),
+        (TARGET + 0.001 * Z**2, "alone tells the order of the target"),
+        (range(7000, 7100), "a time or the reading of a meter"),
         ([f"t{i % 60}" for i in range(100)], "looks like an identifier"),
     ],
 )
@@ -303,16 +302,11 @@ def test_suspicious_columns_are_kept_with_a_remark(column, remark):
     assert not schema.left_out
 
 
-@pytest.mark.parametrize("late_scale", [1.0, 1e-3])
-def test_all_rows_decide_what_a_column_explains(late_scale):
-    generator = np.random.default_rng(0)
-    x, noise = generator.normal(size=(2, 12_000))
+def test_all_rows_decide_what_a_column_tells():
+    x, noise = np.random.default_rng(0).normal(size=(2, 12_000))
     early = np.arange(len(x)) < 6000
-    column = np.where(early, 1e-3, late_scale) * x
-    target = np.where(early, 1e-3 * noise, column + 1e-4 * noise)
-    schema = Schema.infer({"z": noise**2, "x": column, "y": target}, "y")
-    explains = [remark for remark in schema.features[1].remarks if "alone" in remark]
-    assert len(explains) == (late_scale == 1.0)
+    table = {"z": noise**2, "x": x, "y": np.where(early, x, noise)}
+    assert not Schema.infer(table, "y").features[1].remarks
 
 
 @pytest.mark.parametrize("column", [range(1950, 2050), GENERATOR.normal(size=100)])

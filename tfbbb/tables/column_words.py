@@ -10,13 +10,7 @@ Naming = Literal["identifier", "numbering", "measurement", "other"]
 
 
 def words(name: str) -> list[str]:
-    """Returns the words of a column's name in small letters.
-
-    Example:
-
-    >>> words("PassengerId"), words("customer_ID"), words("Unnamed: 0")
-    (['passenger', 'id'], ['customer', 'id'], ['unnamed', '0'])
-    """
+    """Returns the words of `PassengerId` or `passenger_ID` in small letters."""
     return _WORDS.findall(_NEXT_WORD.sub(" ", name).lower())
 
 
@@ -85,10 +79,6 @@ AMOUNTS = _set(
     "postal postcode zipcode size weight volume"
 )
 BIRTHS = _set("birth birthdate birthday dateofbirth born dob geburt geburtsdatum")
-YEARS = _set("year yr yyyy jahr annee año ano")
-PARTS_OF_YEARS = _set(
-    "month mo mon mm mnth monat mois mes quarter qtr week day dd dy tag jour dia"
-)
 CALENDAR = _set(
     "month months mon mm mth monat mois mes mês mese maand day days dd tag jour dia "
     "día giorno dag hour hours hr hrs hh stunde heure hora ora uur minute minutes min "

@@ -14,6 +14,7 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.prediction.answers import Quantiles, Summary
+from tfbbb.prediction.draw_weights import average_over_draws
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.recalibration.conformal import Conformal
 from tfbbb.prediction.recalibration.recalibration import (
@@ -27,19 +28,14 @@ from tfbbb.prediction.result import Predictive
 _LEAST_DENSITY = 1e-300
 _LIMIT = 128.0
 # Two points per octave: a likelihood does not have two minima this close together.
-_NUM_FACTORS = 29
+_GRID = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), 29)
 # Points beside the best one of few rows: a factor of 2.8.
 _AROUND = 3
-# The least distance of the logarithm of a factor from the ends of its search.
-_INSIDE = 0.1
-# Of the logarithm of a factor: a hundredth of its standard error for 10^5 rows.
-_TOLERANCE = 2e-5
 # The standard error of a factor of so many rows is 1 %, and 7 %.
 _MOST_ROWS, _ROUGH_ROWS = 5000, 100
 
-# From a factor to the loss, or to the losses of the targets.
-Loss = Callable[[float], float]
-Losses = Callable[[float], np.ndarray]
+# From factors, [F], to the loss of each.
+Loss = Callable[[np.ndarray], np.ndarray]
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -116,7 +112,7 @@ def _loss_of_temperature(
     targets: np.ndarray,
     weights: np.ndarray,
 ) -> Loss:
-    """Returns from a temperature to the weighted mean of minus log p(y)."""
+    """Returns from temperatures to the weighted means of minus log p(y)."""
 
     def loss(temperature: float) -> float:
         tempered = Temperature(temperature)
@@ -130,7 +126,7 @@ def _loss_of_temperature(
             np.average(found.reshape(len(found), -1).mean(1), weights=weights)
         )
 
-    return loss
+    return lambda temperatures: np.array(list(map(loss, temperatures)))
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -201,8 +197,8 @@ class VarianceScaling(Recalibration):
         drawn = _draw_rows(prediction, targets, weights)
         losses = [_losses_of_factor(likelihood, *rows) for rows in drawn]
 
-        def of_target(losses: Losses, target: int) -> Loss:
-            return lambda factor: float(losses(factor)[target])
+        def of_target(losses: Loss, target: int) -> Loss:
+            return lambda factors: losses(factors)[:, target]
 
         return VarianceScaling(
             [
@@ -249,19 +245,22 @@ def _losses_of_factor(
     prediction: Predictive,
     targets: np.ndarray,
     weights: np.ndarray,
-) -> Losses:
-    """Returns from a factor to the weighted mean of minus log p(y'), by target, [k]."""
+) -> Loss:
+    """Returns from factors to the weighted means of minus log p(y'), [F, k]."""
     mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
 
-    def losses(factor: float) -> np.ndarray:
-        values = mean + (targets - mean) / factor
+    def log_densities(outputs: tf.Tensor, values: np.ndarray) -> tf.Tensor:
+        outputs = tf.cast(outputs, tf.float64)[:, np.newaxis]
+        of_draws = likelihood.prob(values[:, :, np.newaxis], outputs)
+        density = average_over_draws(likelihood, of_draws, axis=2)
+        return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
 
-        def log_densities(outputs: tf.Tensor, values: np.ndarray) -> tf.Tensor:
-            density = Mixture(likelihood, outputs).prob(values)
-            return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
-
-        found = prediction.of_outputs(log_densities, values) - np.log(factor)
-        by_row = found.reshape(len(targets), -1, targets.shape[-1]).mean(axis=1)
+    def losses(factors: np.ndarray) -> np.ndarray:
+        by_factor = factors.reshape(-1, *[1] * (mean.ndim - 1))
+        values = mean[:, np.newaxis]
+        values = values + (targets[:, np.newaxis] - values) / by_factor
+        found = prediction.of_outputs(log_densities, values) - np.log(by_factor)
+        by_row = found.reshape(*found.shape[:2], -1, targets.shape[-1]).mean(axis=2)
         return -np.average(by_row, axis=0, weights=weights)
 
     return losses
@@ -301,31 +300,31 @@ def _best_factor(
 ) -> float:
     """Returns the factor between 1/128 and 128 with the smallest loss, of the last one.
 
-    Refines the best factor of a grid by Brent's method on the factor's logarithm. The
-    grid may be that of a loss of few rows, unless the factor is far from the best then.
+    Points beside the best one of a grid narrow it down, and a polynomial of their
+    losses has its minimum there. The grid may be that of a loss of few rows, unless the
+    factor is far from the best then.
     """
-    grid = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), _NUM_FACTORS)
     for loss in losses:
-        best = int(np.argmin([loss(math.exp(point)) for point in grid]))
-        if best in (0, _NUM_FACTORS - 1):
+        best = int(np.argmin(loss(np.exp(_GRID))))
+        near = _GRID[max(best - _AROUND, 0) : best + _AROUND + 1]
+        if best in (0, len(_GRID) - 1):
             continue
-        ends = grid[max(best - _AROUND, 0)], grid[min(best + _AROUND, len(grid) - 1)]
-        found = minimize_scalar(
-            lambda point: losses[-1](math.exp(point)),
-            bounds=ends,
-            method="bounded",
-            options={"xatol": _TOLERANCE},
-        )
-        if np.min(np.abs(np.subtract(ends, found.x))) > _INSIDE:
-            return math.exp(found.x)
+        place = int(np.argmin(losses[-1](np.exp(near))))
+        if place in (0, len(near) - 1):
+            continue
+        points = np.linspace(near[place - 1], near[place + 1], 2 * _AROUND + 1)
+        degree, found = len(points) - 1, losses[-1](np.exp(points))
+        curve = np.polynomial.Polynomial.fit(points, found, degree)
+        least = minimize_scalar(curve, bounds=points[[0, -1]], method="bounded")
+        return math.exp(least.x)
     if num_rows is not None:
         weight = 0.5 / num_rows
-        return _best_factor(name, [lambda x: loss(x) + weight * math.log(x) ** 2])
+        return _best_factor(name, [lambda x: loss(x) + weight * np.log(x) ** 2])
     raise ValueError(
         f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
         "targets equal their predictions, or lie far from them. Pass more rows, "
         "and check that the targets belong to the rows. "
-        f"Received: a likelihood that still rises at {math.exp(grid[best]):g}"
+        f"Received: a likelihood that still rises at {math.exp(_GRID[best]):g}"
     )
 
 

@@ -1,11 +1,13 @@
 """Bytes that clients without a key may send: no request, or no end of one."""
 
+import asyncio
 import contextlib
 import resource
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import Mock, call
 
 import httpx
 import pytest
@@ -112,6 +114,20 @@ def test_malformed_request_is_answered(api: httpx.Client) -> None:
         received = read_all(connection)
     assert status_lines(received) == [b"HTTP/1.1 400 Bad Request"]
     assert b'"error":"The request is not valid HTTP' in received
+
+
+def test_head_is_sent_with_the_body_or_at_the_next_turn() -> None:
+    async def respond(*parts: bytes) -> list[object]:
+        transport = Mock()
+        joined = protocol._JoinedHead(transport)
+        for part in parts:
+            joined.write(part)
+        await asyncio.sleep(0)
+        return list(transport.mock_calls)
+
+    sent = asyncio.run(respond(b"head", b"one", b"two"))
+    assert sent == [call.writelines([b"head", b"one"]), call.write(b"two")]
+    assert asyncio.run(respond(b"head")) == [call.write(b"head")]
 
 
 def test_service_may_have_more_connections_than_systems_begin_with() -> None:

@@ -83,7 +83,9 @@ class JsonErrorProtocol(HttpToolsProtocol):
         if self._refusal is None:
             super().on_headers_complete()
             assert self.cycle is not None
-            self.cycle.transport = _JoinedHead(self.transport)  # type: ignore[assignment]
+            if not self.expect_100_continue:  # Else there are two heads.
+                joined = _JoinedHead(self.transport)
+                self.cycle.transport = joined  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of the body, which a refused request may have too."""

@@ -15,7 +15,7 @@ import pytest
 from service.api.http import protocol
 from service.api.server import raise_descriptor_limit
 from service.shared.settings import Settings
-from tests.service.serving import serving
+from tests.service.serving import ADMIN_KEY, serving
 
 BEGIN = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
 
@@ -114,6 +114,19 @@ def test_malformed_request_is_answered(api: httpx.Client) -> None:
         received = read_all(connection)
     assert status_lines(received) == [b"HTTP/1.1 400 Bad Request"]
     assert b'"error":"The request is not valid HTTP' in received
+
+
+def test_client_that_expects_to_continue_is_told_to(api: httpx.Client) -> None:
+    lines = [
+        "POST /v1/models/none:predict HTTP/1.1",
+        f"Host: x\r\nAuthorization: Bearer {ADMIN_KEY}",
+        "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close",
+    ]
+    with connected(api) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert status_lines(connection.recv(65536)) == [b"HTTP/1.1 100 Continue"]
+        connection.sendall(b"{}")
+        assert status_lines(read_all(connection)) == [b"HTTP/1.1 404 Not Found"]
 
 
 def test_head_is_sent_with_the_body_or_at_the_next_turn() -> None:

@@ -1,6 +1,7 @@
 """Statistics of one column, summed over batches."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import pyarrow.compute as pc
 from service.sandbox.histogram import Histogram, histogram_of
 from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.tables.notations.missing_marks import are_missing
+from tfbbb.tables.plain_values import common_type, of_type
+
+# Reads a block of cells as values, of a type of its own.
+Reader = Callable[[pa.Array], pa.Array]
 
 _MOST_DISTINCT = 1000
 _LONGEST_COUNTED = 256
@@ -39,19 +44,18 @@ def column_type(type_: pa.DataType) -> str:
 class ColumnStatistics:
     """Statistics of a column, from its batches, in one pass and bounded memory.
 
-    Mean and variance are updated as in Chan, Golub and LeVeque (1979), without
-    cancellation. Numbers that are infinite in single precision are left out of all
-    figures but the number of distinct values.
+    Counts the cells as they are, and reads each batch as values, whose type later ones
+    may widen. Mean and variance are updated as in Chan, Golub and LeVeque (1979),
+    without cancellation. Numbers that are infinite in single precision are left out of
+    all figures but the number of distinct values.
     """
 
-    def __init__(self, name: str, type_: pa.DataType) -> None:
-        if pa.types.is_dictionary(type_):
-            type_ = type_.value_type
+    def __init__(self, name: str, read: Reader = lambda cells: cells) -> None:
         self.name = name
-        self.type = column_type(type_)
-        self._value_type = pa.float64() if self.type == "number" else type_
+        self._read = read
+        self._types: set[pa.DataType] = set()
         self._missing = 0
-        # None if there are too many distinct values to count.
+        # None if there are too many distinct cells to count.
         self._counts: dict[Any, int] | None = {}
         # Of the finite numbers, and of dates.
         self._num_finite = 0
@@ -60,38 +64,36 @@ class ColumnStatistics:
         self._last: Any = None
         self._histogram: Histogram | None = None
 
-    def add(self, values: pa.Array) -> None:
-        """Adds the next values."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if self.type == "number":
-            numbers = values.cast(pa.float64(), safe=False).to_numpy(
-                zero_copy_only=False
-            )
-            known = pa.array(numbers[~np.isnan(numbers)])
-        elif self.type == "text":
-            values = values.cast(pa.large_string())
-            missing = are_missing(pc.utf8_trim_whitespace(values), in_text=True)
-            known = values.filter(pc.invert(missing))
-        else:
-            known = values.drop_null()
-        self._missing += len(values) - len(known)
-        if not len(known) or self.type == "other":
+    def add(self, cells: pa.Array) -> None:
+        """Adds the next cells."""
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        values = self._read(cells)
+        self._cell_type = cells.type
+        self._types.add(values.type)
+        known = _are_known(values)
+        num_known = pc.sum(known).as_py() or 0
+        self._missing += len(cells) - num_known
+        kind = column_type(self._type)
+        if not num_known or kind == "other":
             return
-        self._count(known)
-        if self.type in ("number", "date"):
-            self._add_to_axis(known)
+        self._count(cells.filter(known))
+        # Before a wider type may come that has no axis.
+        if kind == "number":
+            self._add_numbers(values.filter(known).cast(pa.float64(), safe=False))
+        elif kind == "date":
+            self._add_dates(values.filter(known).cast(self._type))
 
     def figures(self) -> JsonObject:
         """Returns the statistics of the column."""
-        counts = self._counts
+        kind, counts = column_type(self._type), self._counts_of_values()
         figures: JsonObject = {
             "name": self.name,
-            "type": self.type,
+            "type": kind,
             "missing": self._missing,
-            "distinct": None if counts is None or self.type == "other" else len(counts),
+            "distinct": None if counts is None or kind == "other" else len(counts),
         }
-        if self.type == "number":
+        if kind == "number":
             finite = self._num_finite
             figures |= {
                 "min": self._first,
@@ -99,25 +101,33 @@ class ColumnStatistics:
                 "mean": self._mean if finite else None,
                 "std": math.sqrt(self._squares / finite) if finite else None,
             }
-        elif self.type == "date":
-            figures |= {"min": _text(self._first), "max": _text(self._last)}
-        if self.type in ("number", "date"):
-            figures["histogram"] = self._describe_histogram()
-        elif self.type in ("text", "boolean"):
+        elif kind == "date":
+            figures |= {
+                "min": _text(self._first, self._type),
+                "max": _text(self._last, self._type),
+            }
+        if kind in ("number", "date"):
+            figures["histogram"] = self._describe_histogram(kind, counts)
+        elif kind in ("text", "boolean"):
             common = sorted((counts or {}).items(), key=lambda item: -item[1])
             figures["most_common"] = [list(item) for item in common[:_MOST_COMMON]]
         return figures
 
-    def _count(self, values: pa.Array) -> None:
-        """Counts the distinct values, while there are not too many or too long ones."""
+    @property
+    def _type(self) -> pa.DataType:
+        """The type of all values so far."""
+        return common_type(self._types)
+
+    def _count(self, cells: pa.Array) -> None:
+        """Counts the distinct cells, while there are not too many or too long ones."""
         if self._counts is None:
             return
-        if self.type == "text":
-            longest = pc.max(pc.utf8_length(values)).as_py()
+        if column_type(cells.type) == "text":
+            longest = pc.max(pc.utf8_length(cells.cast(pa.large_string()))).as_py()
             if longest > _LONGEST_COUNTED:
                 self._counts = None
                 return
-        counted = pc.value_counts(values)
+        counted = pc.value_counts(cells)
         if len(counted) <= _MOST_DISTINCT:
             for entry in counted.to_pylist():
                 value = entry["values"]
@@ -125,17 +135,42 @@ class ColumnStatistics:
         if max(len(counted), len(self._counts)) > _MOST_DISTINCT:
             self._counts = None
 
-    def _add_to_axis(self, values: pa.Array) -> None:
-        """Adds numbers or dates to the bounds, the mean and the histogram."""
+    def _counts_of_values(self) -> dict[Any, int] | None:
+        """Returns the counts of values that cells stand for, such as 1 for 1.0."""
+        if not self._counts:
+            return self._counts
+        cells = pa.array(list(self._counts), self._cell_type)
+        values = of_type(self._read(cells), cells, self._type)
+        if column_type(self._type) == "number":
+            values = values.cast(pa.float64(), safe=False)
+        counts: dict[Any, int] = {}
+        pairs = zip(values.to_pylist(), self._counts.values(), strict=True)
+        for value, count in pairs:
+            counts[value] = counts.get(value, 0) + count
+        return counts
+
+    def _add_numbers(self, values: pa.Array) -> None:
         numbers = _as_numbers(values)
         numbers = numbers[_are_finite(numbers)]
-        if self.type == "date":
-            self._add_bounds(values)
-        elif len(numbers):
-            known = [] if self._first is None else [self._first, self._last]
-            self._first = min([*known, float(numbers.min())])
-            self._last = max([*known, float(numbers.max())])
-            self._add_to_mean(numbers)
+        if not len(numbers):
+            return
+        known = [] if self._first is None else [self._first, self._last]
+        self._first = min([*known, float(numbers.min())])
+        self._last = max([*known, float(numbers.max())])
+        self._add_to_mean(numbers)
+        self._add_to_histogram(numbers)
+
+    def _add_dates(self, dates: pa.Array) -> None:
+        self._add_to_histogram(_as_numbers(dates))
+        if pa.types.is_duration(dates.type):
+            return  # Arrow does not compare durations.
+        if self._first is not None:
+            earlier = [self._first.cast(dates.type), self._last.cast(dates.type)]
+            dates = pa.concat_arrays([dates, pa.array(earlier, dates.type)])
+        bounds = pc.min_max(dates)
+        self._first, self._last = bounds["min"], bounds["max"]
+
+    def _add_to_histogram(self, numbers: np.ndarray) -> None:
         if not len(numbers):
             return
         if self._histogram is None:
@@ -152,29 +187,34 @@ class ColumnStatistics:
         self._squares += float(np.square(numbers - mean).sum())
         self._squares += shift**2 * before * more / self._num_finite
 
-    def _add_bounds(self, dates: pa.Array) -> None:
-        if pa.types.is_duration(dates.type):
-            return  # Arrow does not compare durations.
-        bounds = pc.min_max(dates)
-        if self._first is None or pc.less(bounds["min"], self._first).as_py():
-            self._first = bounds["min"]
-        if self._last is None or pc.greater(bounds["max"], self._last).as_py():
-            self._last = bounds["max"]
-
-    def _describe_histogram(self) -> JsonObject | None:
+    def _describe_histogram(
+        self, kind: str, distinct: dict[Any, int] | None
+    ) -> JsonObject | None:
         if self._histogram is None:
             return None
-        if self._counts is None:
+        if distinct is None:
             edges, counts = self._histogram.bins()
         else:
-            values = _as_numbers(pa.array(list(self._counts), self._value_type))
+            type_ = pa.float64() if kind == "number" else self._type
+            values = _as_numbers(pa.array(list(distinct), type_))
             finite = _are_finite(values)
-            times = np.array(list(self._counts.values()))
+            times = np.array(list(distinct.values()))
             edges, counts = histogram_of(values[finite], times[finite])
         shown: JsonList = edges.tolist()
-        if self.type == "date":
+        if kind == "date":
             shown = [str(np.datetime64(round(edge), "s")) for edge in shown]
         return {"edges": shown, "counts": counts.tolist()}
+
+
+def _are_known(values: pa.Array) -> pa.Array:
+    kind = column_type(values.type)
+    if kind == "number":
+        numbers = values.cast(pa.float64(), safe=False)
+        return pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
+    if kind == "text":
+        trimmed = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
+        return pc.invert(are_missing(trimmed, in_text=True))
+    return values.is_valid()
 
 
 def _as_numbers(values: pa.Array) -> np.ndarray:
@@ -201,5 +241,5 @@ def _are_finite(numbers: np.ndarray) -> np.ndarray:
     return finite
 
 
-def _text(value: pa.Scalar | None) -> str | None:
-    return None if value is None else str(value.cast(pa.string()).as_py())
+def _text(value: pa.Scalar | None, type_: pa.DataType) -> str | None:
+    return None if value is None else str(value.cast(type_).cast(pa.string()).as_py())

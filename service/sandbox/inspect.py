@@ -12,7 +12,7 @@ from service.shared.sandbox import Inspection, Limits, Preview, PreviewTask, Tas
 from tfbbb.base.task import MIN_ROWS
 from tfbbb.base.types import JsonObject
 from tfbbb.tables import TableError
-from tfbbb.tables.plain_values import PlainTypes, typed_table
+from tfbbb.tables.plain_values import typed_table, values_reader
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.schema import infer_features
 
@@ -29,16 +29,11 @@ def inspect(task: Task) -> Inspection:
     scan = TableScan(task.path, format=task.format)
     # Each column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
-    types = scan.collect(lambda: _LimitedTypes(task.limits), _LimitedTypes.add)
-    kinds = types.first_rows.infer_kinds()
-    columns: list[ColumnStatistics] = []
-    for batch in map(types.convert, scan.batches()):
-        columns = columns or [ColumnStatistics(f.name, f.type) for f in batch.schema]
-        for column, values in zip(columns, batch.columns, strict=True):
-            column.add(values)
+    rows = scan.collect(lambda: _LimitedRows(task.limits), _LimitedRows.add)
+    kinds = rows.first.infer_kinds()
     return Inspection(
         num_rows=scan.num_rows,
-        columns=[column.figures() | kinds[column.name] for column in columns],
+        columns=[column.figures() | kinds[column.name] for column in rows.columns],
         problems=list(_find_problems(scan)),
     )
 
@@ -101,14 +96,14 @@ class FirstRows:
         return found
 
 
-class _LimitedTypes(PlainTypes):
-    """The types of the columns of a table, the first of its rows, and its limits."""
+class _LimitedRows:
+    """The statistics of the rows of a table, the first of them, and its limits."""
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__()
         self._limits = limits
         self._num_rows = self._num_bytes = 0
-        self.first_rows = FirstRows()
+        self.first = FirstRows()
+        self.columns: list[ColumnStatistics] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._num_rows += batch.num_rows
@@ -121,8 +116,12 @@ class _LimitedTypes(PlainTypes):
         # JSON lines may have further keys after their beginning.
         _check_at_most("columns", batch.num_columns, self._limits.columns)
         _check_lengths(batch.schema.names)
-        self.first_rows.add(batch)
-        super().add(batch)
+        self.first.add(batch)
+        if not self.columns:
+            read = values_reader(batch.schema)
+            self.columns = [ColumnStatistics(x, read) for x in batch.schema.names]
+        for column, cells in zip(self.columns, batch.columns, strict=True):
+            column.add(cells)
 
 
 def _check_at_most(what: str, received: int, most: int) -> None:

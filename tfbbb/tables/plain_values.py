@@ -1,10 +1,10 @@
 """Cells of text as the plain numbers, booleans, dates or times that all of them are."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,7 +53,7 @@ def plain_values(
         blocks = [*threads.map(plain, column.chunks)]
     type_ = common_type(block.type for block in blocks)
     pairs = zip(blocks, column.chunks, strict=True)
-    return pa.chunked_array([_of_type(*pair, type_) for pair in pairs], type_)
+    return pa.chunked_array([of_type(*pair, type_) for pair in pairs], type_)
 
 
 def common_type(types: Iterable[pa.DataType]) -> pa.DataType:
@@ -92,31 +92,34 @@ class PlainTypes:
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds the next rows."""
         self._types = self._types or [set() for _ in batch.schema]
-        for types, column in zip(self._types, self._blocks(batch), strict=True):
+        values = map(values_reader(batch.schema), batch.columns)
+        for types, column in zip(self._types, values, strict=True):
             types.add(column.type)
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns rows with columns of the types that fit all rows."""
+        read = values_reader(batch.schema)
         columns = [
-            _of_type(block, column, common_type(types))
-            for block, column, types in zip(
-                self._blocks(batch), batch.columns, self._types, strict=True
-            )
+            of_type(read(column), column, common_type(types))
+            for column, types in zip(batch.columns, self._types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _blocks(self, batch: pa.RecordBatch) -> Iterable[pa.Array]:
-        metadata = batch.schema.metadata
-        if not has_mark(metadata, WITHOUT_TYPES):
-            return cast(Iterable[pa.Array], batch.columns)
-        commas = has_mark(metadata, WITH_DECIMAL_COMMAS)
-        return (
-            _plain_block(known_texts(column), decimal_commas=commas)
-            for column in batch.columns
-        )
+
+def values_reader(schema: pa.Schema) -> Callable[[pa.Array], pa.Array]:
+    """Returns what reads a block of a column as values, of a type of its own."""
+    if not has_mark(schema.metadata, WITHOUT_TYPES):
+        return _as_it_is
+    commas = has_mark(schema.metadata, WITH_DECIMAL_COMMAS)
+    return lambda texts: _plain_block(known_texts(texts), decimal_commas=commas)
 
 
-def _of_type(block: pa.Array, texts: pa.Array, type_: pa.DataType) -> pa.Array:
+def _as_it_is(values: Any) -> Any:
+    return values
+
+
+def of_type(block: pa.Array, texts: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Returns the values of a block of texts with a type that fits others too."""
     if block.type == type_:
         return block
     if pa.types.is_string(type_):

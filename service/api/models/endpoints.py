@@ -17,12 +17,8 @@ from service.api.models.schemas import (
 from service.api.predictions.routes import add_routes
 from service.api.state import ServiceState, State
 from service.predicting.codecs.codec import JSON
-from service.predicting.descriptions import (
-    Metadata,
-    ModelList,
-    ModelStatus,
-    VersionState,
-)
+from service.predicting.descriptions import Metadata, ModelList, ModelStatus
+from service.predicting.version import VersionState
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownReport, VersionInUse

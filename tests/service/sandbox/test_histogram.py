@@ -1,13 +1,18 @@
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from service.sandbox.column_statistics import ColumnStatistics
 from service.sandbox.inspect import FirstRows
+from tfbbb.tables import csv_file
+from tfbbb.tables.plain_values import values_reader
+from tfbbb.tables.scan import TableScan
 
 
 def statistics(*batches: pa.Array) -> ColumnStatistics:
-    column = ColumnStatistics("x", batches[0].type)
+    column = ColumnStatistics("x")
     for batch in batches:
         column.add(batch)
     return column
@@ -59,6 +64,28 @@ def test_edges_of_dates_are_texts(type_: pa.DataType, num_days: int) -> None:
 def test_columns_without_numbers_or_dates_have_no_histogram() -> None:
     for values in (pa.array([None], pa.float64()), pa.array([1, 2], pa.time32("s"))):
         assert statistics(values).figures()["histogram"] is None
+
+
+def test_later_cells_widen_the_type_of_a_column_that_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 64)
+    early, late = "1,1,2020-01-01,nan\n" * 100, "2.5,x,2020-01-02T10:00:00,2\n"
+    given = tmp_path / "table.csv"
+    given.write_text("a,b,c,d\n" + early + late + "1.0,1,,\n")
+    scan = TableScan(given)
+    read = values_reader(next(scan.batches()).schema)
+    columns = [ColumnStatistics(name, read) for name in scan.schema.names]
+    for batch in scan.batches():
+        for column, cells in zip(columns, batch.columns, strict=True):
+            column.add(cells)
+    a, b, c, d = (column.figures() for column in columns)
+    assert (a["type"], a["distinct"], a["max"]) == ("number", 2, 2.5)
+    assert a["mean"] == pytest.approx(103.5 / 102)
+    assert b["most_common"] == [["1", 101], ["x", 1]]
+    assert (c["type"], c["missing"], c["distinct"]) == ("date", 1, 2)
+    assert (c["min"], c["max"]) == ("2020-01-01 00:00:00", "2020-01-02 10:00:00")
+    assert (d["type"], d["missing"], d["distinct"]) == ("number", 101, 1)
 
 
 def test_first_rows_are_bounded_and_tell_kinds() -> None:

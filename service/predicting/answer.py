@@ -13,7 +13,7 @@ from service.predicting.table import from_columns, from_rows
 from service.predicting.targets import fill_targets, read_targets
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings
-from tfbbb.base.types import JsonList
+from tfbbb.base.types import JsonList, JsonObject
 from tfbbb.export.inputs import Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
@@ -136,6 +136,21 @@ class Answer:
         """Returns the answer as a table with one column per number."""
         classes = self.request.manifest.classes
         return answer_table(self.outputs, self.levels, classes, self.warnings)
+
+    @property
+    def description(self) -> JsonObject:
+        """What the answer is of, beside its outputs."""
+        request = self.request
+        description: JsonObject = {
+            "model_name": request.version.name,
+            "model_version": str(request.version.number),
+            "num_samples": request.num_samples,
+        }
+        if (classes := request.manifest.classes) is not None:
+            description["classes"] = classes
+        if calibration := self.calibration:
+            description["calibration"] = calibration
+        return description
 
     @property
     def calibration(self) -> dict[str, str]:

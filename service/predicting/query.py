@@ -141,10 +141,7 @@ class Query:
 
 
 def check_signature(name: object) -> None:
-    """Raises `InvalidRequest` for a signature that does not predict.
-
-    Clients of TensorFlow Serving name one; none, or an empty one, is the default.
-    """
+    """Raises `InvalidRequest` for a signature that does not predict."""
     if name not in ("", None, *SIGNATURES):
         raise InvalidRequest(
             f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
@@ -152,10 +149,17 @@ def check_signature(name: object) -> None:
         )
 
 
+def read_options(given: Mapping[str, object]) -> tuple[DrawParameters, object]:
+    """Reads options that are texts; returns parameters, and what names the targets."""
+    options = dict(given)
+    check_signature(options.pop("signature_name", None))
+    targets = options.pop("targets", None)
+    return read_text_parameters(options), targets
+
+
 def read_text_parameters(given: Mapping[str, object]) -> DrawParameters:
     """Reads parameters that are texts, numbers or booleans: levels as `"0.05,0.95"`."""
-    asked = [x for x in served_questions() if x.takes_levels]
-    levels = {question.parameter for question in asked}
+    levels = {x.parameter for x in served_questions() if x.takes_levels}
     lists = {name: str(given[name]).split(",") for name in levels & given.keys()}
     return read_parameters({**given, **lists}, strict=False)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from service.predicting.answer import Answer
@@ -26,7 +27,7 @@ class Written(NamedTuple):
 
     body: bytes
     media_type: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 # Reading more text holds the interpreter for too long.
@@ -51,9 +52,3 @@ class Codec:
     write: Callable[[Answer], Written]
     is_large: Callable[[Body, Mapping[str, Any]], bool] = is_large_text
     writes_text: bool = True
-
-
-def response(body: bytes, media_type: str, **headers: str) -> Written:
-    """Returns the response with a body; headers have `_` for `-`."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Written(body, media_type, named)

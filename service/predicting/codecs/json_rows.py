@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from service.predicting.answer import Answer, Outputs, swap_draws
-from service.predicting.codecs.codec import Body, Written, response
+from service.predicting.codecs.codec import JSON, Body, Written
 from service.predicting.query import Parameters, Query, check_signature, read_parameters
 from service.shared.errors import InvalidRequest
 from tfbbb.base.suggestions import did_you_mean
@@ -71,19 +71,10 @@ def read_rows(body: Body, keys: set[str]) -> Query:
 
 def write(answer: Answer) -> Written:
     """Writes rows as rows, and columns as columns, and what they are of."""
-    request = answer.request
-    body = _by_rows(answer) if request.query.by_rows else _by_columns(answer)
-    body |= {
-        "model_name": request.version.name,
-        "model_version": str(request.version.number),
-        "num_samples": request.num_samples,
-    }
-    if (classes := request.manifest.classes) is not None:
-        body["classes"] = classes
-    if calibration := answer.calibration:
-        body["calibration"] = calibration
-    content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
-    return response(content, "application/json")
+    by_rows = answer.request.query.by_rows
+    body = _by_rows(answer) if by_rows else _by_columns(answer)
+    body |= answer.description
+    return Written(orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY), JSON)
 
 
 def _by_rows(answer: Answer) -> JsonObject:
@@ -101,10 +92,7 @@ def _by_rows(answer: Answer) -> JsonObject:
 
 
 def _by_columns(answer: Answer) -> JsonObject:
-    """Formats columns as TensorFlow Serving, with draws before rows.
-
-    If any row has warnings, they are a column too.
-    """
+    """Formats columns as TensorFlow Serving, with draws before rows."""
     outputs: Outputs = dict(answer.outputs)
     for question in questions.served_questions():
         for name in question.outputs:

@@ -5,16 +5,16 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import orjson
 from pydantic import AfterValidator, Field, ValidationError
 
 from service.predicting.answer import Answer
-from service.predicting.codecs.codec import Body, Written, is_large_text, response
+from service.predicting.codecs.codec import JSON, Body, Written, is_large_text
 from service.predicting.codecs.json_rows import parse_json
-from service.predicting.query import Query, check_signature, read_text_parameters
+from service.predicting.query import Query, read_options
 from service.predicting.table import flattened
 from service.shared.errors import InvalidRequest
 from tfbbb.base.known_fields import KnownFields
@@ -38,24 +38,11 @@ DATATYPES = {
     "BYTES": np.dtype(object),
 }
 DATATYPES_BY_DTYPE = {dtype: name for name, dtype in DATATYPES.items()}
-
-
+if TYPE_CHECKING:
+    Datatype = str
+else:
+    Datatype = Literal[*sorted(DATATYPES)]
 _LENGTH = struct.Struct("<I")
-Datatype = Literal[
-    "BOOL",
-    "BYTES",
-    "FP16",
-    "FP32",
-    "FP64",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-]
 
 
 def _check_values(parameters: JsonObject) -> JsonObject:
@@ -109,13 +96,12 @@ class InferRequest(KnownFields):
 
 @dataclass(frozen=True)
 class InferenceQuery(Query):
-    """A request of the Open Inference Protocol."""
+    """A request, with the id to return and whether chosen outputs are in binary."""
 
-    # To return.
     id: str | None
-    # Whether to return each chosen output in binary, by name; None for all outputs.
+    # By name; None for all outputs.
     outputs: dict[str, bool] | None
-    # Whether to return all of them in binary.
+    # Whether all of them are.
     binary: bool
 
 
@@ -145,23 +131,17 @@ def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
     binary = _flag(given.pop("binary_data_output", False), "binary_data_output")
     outputs = _read_outputs(request.outputs or (), binary)
     columns = _read_inputs(request.inputs, view[json_size:])
-    check_signature(given.pop("signature_name", None))
+    parameters, name = read_options(given)
     targets = None
-    if (name := given.pop("targets", None)) is not None:
+    if name is not None:
         if name not in columns:
             raise InvalidRequest(
                 "`parameters.targets` must be the name of the input that holds the "
                 f"targets. Received: {abbreviate(name)}"
             )
-        targets = np.asarray(columns.pop(name)).tolist()
+        targets = np.asarray(columns.pop(str(name))).tolist()
     return InferenceQuery(
-        rows=None,
-        columns=columns,
-        parameters=read_text_parameters(given),
-        targets=targets,
-        id=request.id,
-        outputs=outputs,
-        binary=binary,
+        None, columns, parameters, targets, request.id, outputs, binary
     )
 
 
@@ -187,11 +167,7 @@ def write(answer: Answer) -> Written:
             )
         values = tensors[name]
         datatype = DATATYPES_BY_DTYPE[values.dtype]
-        output: JsonObject = {
-            "name": name,
-            "datatype": datatype,
-            "shape": list(values.shape),
-        }
+        output = {"name": name, "datatype": datatype, "shape": list(values.shape)}
         if binary:
             raw.append(_encode(values))
             output["parameters"] = {"binary_data_size": len(raw[-1])}
@@ -199,41 +175,32 @@ def write(answer: Answer) -> Written:
             flat = values.reshape(-1)
             output["data"] = flat.tolist() if datatype == "BYTES" else flat
         described.append(output)
-    document: JsonObject = {
-        "model_name": request.version.name,
-        "model_version": str(request.version.number),
-    }
-    if query.id is not None:
-        document["id"] = query.id
-    document["parameters"] = {"num_samples": request.num_samples}
+    parameters: JsonObject = {"num_samples": request.num_samples}
     if calibration := answer.calibration:
         # Parameters are texts, numbers and booleans.
-        document["parameters"]["calibration"] = orjson.dumps(calibration).decode()
-    document["outputs"] = described
+        parameters["calibration"] = orjson.dumps(calibration).decode()
+    document = {
+        "model_name": request.version.name,
+        "model_version": str(request.version.number),
+        **({} if query.id is None else {"id": query.id}),
+        "parameters": parameters,
+        "outputs": described,
+    }
     head = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     if not raw:
-        return response(head, "application/json")
+        return Written(head, JSON)
     content = b"".join([head, *raw])
-    sizes = {_HEADER.replace("-", "_"): str(len(head))}
-    return response(content, "application/octet-stream", **sizes)
+    return Written(content, "application/octet-stream", {_HEADER: str(len(head))})
 
 
 def _output_tensors(answer: Answer) -> dict[str, np.ndarray]:
-    """Returns the outputs of an answer as tensors, texts as arrays of objects.
-
-    Prediction sets are booleans [n, levels, classes], warnings one text per row.
-    """
+    """Returns outputs as tensors: sets as booleans [n, levels, classes], and texts."""
     tensors = {}
-    classes = answer.request.manifest.classes
+    classes = answer.request.manifest.classes or ()
     for name, values in answer.outputs.items():
         if name == "prediction_sets":
-            tensors[name] = np.array(
-                [
-                    [[c in level for c in classes or ()] for level in sets]
-                    for sets in values
-                ],
-                dtype=bool,
-            )
+            inside = [[[c in one for c in classes] for one in sets] for sets in values]
+            tensors[name] = np.array(inside, dtype=bool)
         elif isinstance(values, np.ndarray):
             tensors[name] = np.ascontiguousarray(values)
         else:
@@ -246,9 +213,15 @@ def _read_inputs(inputs: Sequence[InputTensor], raw: memoryview) -> JsonObject:
     """Returns the values of all inputs by name."""
     columns: JsonObject = {}
     for given in inputs:
+        what, shape = f"The input {abbreviate(given.name)}", tuple(given.shape)
         if given.name in columns:
-            raise InvalidRequest(f"The input {abbreviate(given.name)} is given twice.")
-        values, raw = _read_input(given, raw)
+            raise InvalidRequest(f"{what} is given twice.")
+        size = _binary_size(given, what, len(raw))
+        if size is None:
+            values = _read_data(given.data, shape, what)
+        else:
+            values = _decode(raw[:size], given.datatype, shape, what)
+            raw = raw[size:]
         if given.datatype == "BYTES":
             # Raw tensors have no null: an empty text is no value, also of a number.
             values[values == ""] = None
@@ -261,9 +234,8 @@ def _read_inputs(inputs: Sequence[InputTensor], raw: memoryview) -> JsonObject:
     return columns
 
 
-def _read_input(given: InputTensor, raw: memoryview) -> tuple[np.ndarray, memoryview]:
-    """Returns the values of an input, and the bytes after them."""
-    what, shape = f"The input {abbreviate(given.name)}", tuple(given.shape)
+def _binary_size(given: InputTensor, what: str, left: int) -> int | None:
+    """Returns how many of the bytes that are left an input has; None if in `data`."""
     parameters = dict(given.parameters or {})
     size = parameters.pop("binary_data_size", None)
     if parameters:
@@ -275,14 +247,12 @@ def _read_input(given: InputTensor, raw: memoryview) -> tuple[np.ndarray, memory
         raise InvalidRequest(
             f"{what} needs either `data` or the parameter `binary_data_size`."
         )
-    if size is None:
-        return _read_data(given.data, shape, what), raw
-    if type(size) is not int or not 0 <= size <= len(raw):
+    if size is not None and (type(size) is not int or not 0 <= size <= left):
         raise InvalidRequest(
-            f"{what} has a `binary_data_size` that is not among the {len(raw)} bytes "
-            f"left of the body. Received: {abbreviate(size)}"
+            f"{what} has a `binary_data_size` that is not among the {left} bytes left "
+            f"of the body. Received: {abbreviate(size)}"
         )
-    return _decode(raw[:size], given.datatype, shape, what), raw[size:]
+    return size
 
 
 def _read_outputs(
@@ -340,10 +310,7 @@ def _encode(values: np.ndarray) -> bytes:
 
 
 def _read_data(data: object, shape: Sequence[int], what: str) -> np.ndarray:
-    """Returns the tensor of `data` in JSON, nested or flat.
-
-    Texts, and numbers with missing ones among them, are arrays of objects.
-    """
+    """Returns nested or flat `data`: objects if texts or missing numbers are in it."""
     values = None
     if isinstance(data, list):
         is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
@@ -362,33 +329,23 @@ def _read_data(data: object, shape: Sequence[int], what: str) -> np.ndarray:
 
 def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> np.ndarray:
     """Reads texts in UTF-8, each after its length in four bytes."""
-    size = math.prod(shape)
-    # Each text has at least the bytes of its length.
-    if size * _LENGTH.size > len(raw):
-        raise InvalidRequest(
-            f"{what} of the shape {list(shape)} has {size} texts, each after its "
-            f"length in {_LENGTH.size} bytes. Received: {len(raw)} bytes"
-        )
-    texts = np.empty(size, dtype=object)
-    place = 0
-    for row in range(size):
-        begin = place + _LENGTH.size
-        length = _LENGTH.unpack_from(raw, place)[0] if begin <= len(raw) else 0
-        place = begin + length
-        if place > len(raw):
-            raise InvalidRequest(
-                f"{what}: text {row + 1} ends beyond the {len(raw)} bytes of the "
-                "tensor."
-            )
+    texts: list[str] = []
+    end, size = 0, math.prod(shape)
+    while len(texts) < size:
+        number, begin = len(texts) + 1, end + _LENGTH.size
+        end = begin
+        if begin <= len(raw):
+            end += _LENGTH.unpack_from(raw, begin - _LENGTH.size)[0]
+        if end > len(raw):
+            fault = f"text {number} ends beyond the {len(raw)} bytes of the tensor."
+            raise InvalidRequest(f"{what}: {fault}")
         try:
-            texts[row] = str(raw[begin:place], "utf-8")
+            texts.append(str(raw[begin:end], "utf-8"))
         except UnicodeDecodeError:
-            raise InvalidRequest(
-                f"{what}: text {row + 1} is not UTF-8. "
-                f"Received: {abbreviate(bytes(raw[begin:place][:100]))}"
-            ) from None
-    if place != len(raw):
-        raise InvalidRequest(
-            f"{what}: {len(raw) - place} bytes follow its {size} texts."
-        )
-    return texts.reshape(shape)
+            received = abbreviate(bytes(raw[begin:end][:100]))
+            fault = f"text {number} is not UTF-8. Received: {received}"
+            raise InvalidRequest(f"{what}: {fault}") from None
+    if end != len(raw):
+        fault = f"{len(raw) - end} bytes follow its {size} texts."
+        raise InvalidRequest(f"{what}: {fault}")
+    return np.array(texts, dtype=object).reshape(shape)

@@ -12,14 +12,17 @@ import pyarrow.compute
 import pyarrow.csv
 
 from service.predicting.answer import Answer
-from service.predicting.codecs.codec import ARROW, CSV, Body, Written, response
-from service.predicting.query import Query, check_signature, read_text_parameters
+from service.predicting.codecs.codec import ARROW, CSV, Body, Written
+from service.predicting.query import Query, read_options
 from service.shared.errors import InvalidRequest
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import JsonList
 
 # What pyarrow raises for bytes that are not a valid stream, also for their texts.
-_FAULTS = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError)
+_FAULTS = (
+    *(pa.ArrowException, struct.error, OSError, ValueError),
+    *(OverflowError, LookupError, TypeError),
+)
 # The most cells, and bytes of texts, for each byte of a body: a column of booleans has
 # eight cells per byte. Repeated texts and columns without values could have any number.
 _MOST_PER_BYTE = 8
@@ -59,25 +62,19 @@ def read_arrow(body: Body, options: Mapping[str, object]) -> Query:
 def write_arrow(answer: Answer) -> Written:
     """Writes one row per row; arrays are lists of fixed sizes, sets are lists.
 
-    The metadata of the schema are `model_name`, `model_version`, `num_samples`
-    and, as JSON, `classes` and `calibration`.
+    The metadata of the schema are what JSON says of the answer, objects as JSON.
     """
-    request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
     columns["warnings"] = pa.array(answer.warnings, pa.list_(pa.string()))
-    classes = request.manifest.classes
     metadata = {
-        "model_name": request.version.name,
-        "model_version": str(request.version.number),
-        "num_samples": str(request.num_samples),
-        **({} if classes is None else {"classes": json.dumps(classes)}),
-        **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in answer.description.items()
     }
     table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return response(sink.getvalue().to_pybytes(), ARROW)
+    return Written(sink.getvalue().to_pybytes(), ARROW)
 
 
 def read_csv(body: Body, options: Mapping[str, object]) -> Query:
@@ -115,16 +112,15 @@ def write_csv(answer: Answer) -> Written:
 
     `tfbbb.prediction.answer_table` names the columns.
     """
-    request = answer.request
     sink = io.BytesIO()
     pa.csv.write_csv(answer.table(), sink)
     headers = {
-        "Model_Version": str(request.version.number),
-        "Num_Samples": str(request.num_samples),
+        "Model-Version": str(answer.request.version.number),
+        "Num-Samples": str(answer.request.num_samples),
     }
     if calibration := answer.calibration:
         headers["Calibration"] = json.dumps(calibration)
-    return response(sink.getvalue(), CSV, **headers)
+    return Written(sink.getvalue(), CSV, headers)
 
 
 def _query(table: pa.Table, options: Mapping[str, object]) -> Query:
@@ -133,12 +129,9 @@ def _query(table: pa.Table, options: Mapping[str, object]) -> Query:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidRequest(f"The table has the column {abbreviate(twice)} twice.")
-    given = dict(options)
-    check_signature(given.pop("signature_name", None))
-    targets = None
-    if (listed := given.pop("targets", None)) is not None:
-        targets = _read_targets(table, str(listed).split(","))
-    return Query(None, table, read_text_parameters(given), targets)
+    parameters, named = read_options(options)
+    targets = None if named is None else _read_targets(table, str(named).split(","))
+    return Query(None, table, parameters, targets)
 
 
 def _read_targets(table: pa.Table, names: list[str]) -> JsonList:
@@ -190,13 +183,7 @@ def _count_text_bytes(chunk: pa.Array) -> int:
 def _refuse_compression(stream: pa.Buffer) -> None:
     """Refuses compressed batches, whose size in memory nothing bounds."""
     for message in pa.ipc.MessageReader.open_stream(stream):
-        try:
-            compressed = _is_compressed(message.metadata.to_pybytes())
-        except struct.error:
-            raise InvalidRequest(
-                "A message of the Arrow stream is malformed."
-            ) from None
-        if compressed:
+        if _is_compressed(message.metadata.to_pybytes()):
             raise InvalidRequest(
                 "The batches of the Arrow stream must not be compressed; write them "
                 "with `pyarrow.ipc.IpcWriteOptions(compression=None)`."

@@ -1,12 +1,11 @@
-"""The service while it does other work, and its answers to large requests in binary."""
+"""The service while it does other work."""
 
 import http.client
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow
@@ -17,11 +16,8 @@ _COLUMNS = 13
 _TRAINED_ROWS = 20_000
 _EPOCHS = 1000
 _LARGE_BYTES = 30e6
-WIDTH = 784
-_ROWS = 1000
-_REQUESTS = 100
 # The least number of draws: the time is that of reading, not of the network.
-_DRAWS = 2
+LEAST_DRAWS = 2
 
 
 @contextmanager
@@ -51,12 +47,12 @@ def large_requests(port: int, key: str, path: str) -> Iterator[None]:
     row = [0.1 * place for place in range(_COLUMNS)]
     number = int(_LARGE_BYTES / (len(json.dumps(row)) + 2))
     body = json.dumps(
-        {"instances": [row] * number, "parameters": {"num_samples": _DRAWS}}
+        {"instances": [row] * number, "parameters": {"num_samples": LEAST_DRAWS}}
     ).encode()
     ended = threading.Event()
 
     def send() -> None:
-        _post(port, key, path, body, {"Content-Type": "application/json"})
+        post(port, key, path, body, {"Content-Type": "application/json"})
 
     def send_again() -> None:
         while not ended.is_set():
@@ -72,37 +68,7 @@ def large_requests(port: int, key: str, path: str) -> Iterator[None]:
         sending.join()
 
 
-def send_binary(port: int, key: str, model: str) -> Mapping[str, Any]:
-    """Returns the figures of 1 000 × 784 numbers by the Open Inference Protocol."""
-    generator = np.random.default_rng(0)
-    numbers = generator.normal(size=(_ROWS, WIDTH)).astype(np.float32)
-    tensor = {
-        "name": "inputs",
-        "shape": [_ROWS, WIDTH],
-        "datatype": "FP32",
-        "parameters": {"binary_data_size": numbers.nbytes},
-    }
-    parameters = {"binary_data_output": True, "num_samples": _DRAWS}
-    head = json.dumps({"inputs": [tensor], "parameters": parameters}).encode()
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Inference-Header-Content-Length": str(len(head)),
-    }
-    body, path = head + numbers.tobytes(), f"/v2/models/{model}/infer"
-    seconds = []
-    with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
-        for _ in range(_REQUESTS):
-            begin = time.perf_counter()
-            _post(port, key, path, body, headers, connection)
-            seconds.append(time.perf_counter() - begin)
-    return {
-        "answered_per_second": 1.0 / float(np.mean(seconds)),
-        "p50_ms": 1e3 * float(np.median(seconds)),
-        "p99_ms": 1e3 * float(np.quantile(seconds, 0.99)),
-    }
-
-
-def _post(
+def post(
     port: int,
     key: str,
     path: str,
@@ -110,6 +76,7 @@ def _post(
     headers: Mapping[str, str],
     connection: http.client.HTTPConnection | None = None,
 ) -> None:
+    """Sends a request, which must be answered with 200."""
     used = connection or http.client.HTTPConnection("127.0.0.1", port)
     used.request("POST", path, body, {"Authorization": f"Bearer {key}", **headers})
     response = used.getresponse()

@@ -2,17 +2,19 @@
 
     python benchmarks/serving.py
 
-The same SavedModel answers one row, S = 100, in JSON, behind each server on the same
-cores: the service, a plain FastAPI loop, MLServer and LitServe. The last two have
-their batching on, and environments of their own. The load comes from
-another process: closed loops, and an open loop at three times the capacity, whose
-clients hang up after a second. The service also answers one connection while it trains
-a model, and while others send 30 MB.
+The same network answers one row, S = 100, in JSON, behind each server on the same
+cores: the service, a plain FastAPI loop around the SavedModel, one around the ONNX
+file, and BentoML, LitServe, MLServer and Ray Serve with their batching on. All but the
+first two have environments of their own. The load comes from another process: closed
+loops, and an open loop at three times the capacity, whose clients hang up after a
+second. The service also answers one connection while it trains a model, and while
+others send 30 MB, and it answers large requests.
 """
 
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,8 +29,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from busy_service import WIDTH, large_requests, send_binary, training
+from busy_service import large_requests, training
 from environments import PROGRAMS, Peer, environment_variables
+from heavy_requests import WIDTH, send_binary, send_heavy
 from load_generator import send_load
 from program import argument_parser, run
 from records import RecordFile, SkippedError
@@ -46,26 +49,28 @@ _OVERLOAD = 3.0
 _OPEN_CONNECTIONS = 4000
 _MOST_FILES = 16_384
 _MOST_SECONDS_TO_START = 600.0
+_MOST_SECONDS_TO_RECOVER = 10.0
+_ONNX_FILE = "small.onnx"
 _ROW = [0.1 * place for place in range(13)]
-# Of the means of two servers, whose batches differ in size.
-_TOLERANCE = 1e-4
+# Of the means and variances of two servers; those of ONNX are of other draws.
+_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server of the SavedModel.
+    """A server of the network.
 
     Attributes:
         command: Returns the command that starts it, given the path of Python.
         path: The path of predictions.
-        mean: Returns the mean of the first row of a response.
+        outputs: Returns the outputs of the first row of a response.
         body: The body of a request.
         peer: Its environment; None for that of this program.
     """
 
     command: Callable[[Path], list[Any]]
     path: str
-    mean: Callable[[Any], float]
+    outputs: Callable[[Any], Mapping[str, Sequence[float]]]
     body: Mapping[str, Any]
     peer: Peer | None = None
 
@@ -88,39 +93,53 @@ def _program(name: str) -> Callable[[Path], list[Any]]:
     return lambda python: [python, PROGRAMS / f"{name}.py", _PORT]
 
 
-def _peer(program: str, *requirements: str) -> Peer:
-    return Peer(program, requirements, needs_tensorflow=True)
+def _peer(program: str, *requirements: str, needs_tensorflow: bool = True) -> Peer:
+    return Peer(program, requirements, needs_tensorflow)
+
+
+def _first(answer: Any) -> Mapping[str, Sequence[float]]:
+    return answer["predictions"][0]
 
 
 _ROWS = {"instances": [_ROW]}
 _TENSOR = {"name": "inputs", "shape": [1, 13], "datatype": "FP32", "data": _ROW}
 SERVERS = {
-    "tfbbb": Server(
-        _tfbbb,
-        "/v1/models/small:predict",
-        lambda answer: answer["predictions"][0]["mean"][0],
+    "tfbbb": Server(_tfbbb, "/v1/models/small:predict", _first, _ROWS),
+    "plain FastAPI": Server(_plain, "/predict", _first, _ROWS),
+    "ONNX Runtime": Server(
+        _program("serve_onnxruntime"),
+        "/predict",
+        _first,
         _ROWS,
-    ),
-    "plain FastAPI": Server(
-        _plain, "/predict", lambda answer: answer["predictions"][0]["mean"][0], _ROWS
-    ),
-    "MLServer": Server(
-        _program("serve_mlserver"),
-        "/v2/models/small/infer",
-        lambda answer: next(
-            output["data"][0]
-            for output in answer["outputs"]
-            if output["name"] == "mean"
+        _peer(
+            "serve_onnxruntime",
+            *("fastapi", "uvicorn[standard]", "orjson", "onnxruntime"),
+            needs_tensorflow=False,
         ),
-        {"inputs": [_TENSOR]},
-        _peer("serve_mlserver", "mlserver"),
+    ),
+    "BentoML": Server(
+        _program("serve_bentoml"),
+        "/predict",
+        lambda answer: answer[0],
+        _ROWS,
+        _peer("serve_bentoml", "bentoml"),
     ),
     "LitServe": Server(
         _program("serve_litserve"),
         "/predict",
-        lambda answer: answer["predictions"][0]["mean"][0],
+        _first,
         _ROWS,
         _peer("serve_litserve", "litserve"),
+    ),
+    "MLServer": Server(
+        _program("serve_mlserver"),
+        "/v2/models/small/infer",
+        lambda answer: {each["name"]: each["data"] for each in answer["outputs"]},
+        {"inputs": [_TENSOR]},
+        _peer("serve_mlserver", "mlserver"),
+    ),
+    "Ray Serve": Server(
+        _program("serve_ray"), "/", _first, _ROWS, _peer("serve_ray", "ray[serve]")
     ),
 }
 
@@ -153,19 +172,20 @@ def measure(
 ) -> None:
     """Adds a record for each server and load."""
     settings = {"rows": 1, "num_samples": 100, "net": "13-50-1", "seconds": seconds}
-    means: dict[str, float] = {}
+    found: dict[str, tuple[float, ...]] = {}
     with tempfile.TemporaryDirectory() as directory:
         model = Path(directory, "models", "small", "1")
-        export_network(model, len(_ROW))
+        export_network(model, len(_ROW), Path(directory, _ONNX_FILE))
         # The service loads it too.
         export_network(model.parents[1] / "wide" / "1", WIDTH)
         for name in servers:
             try:
-                with _running(name, model, means) as server:
+                with _running(name, model, found) as server:
                     _send(name, server, 8, min(3.0, seconds / 2))  # Warms.
                     _measure_loads(measured, name, server, connections, settings)
                     if name == "tfbbb":
                         _measure_busy(measured, name, server, settings)
+                        _measure_heavy(measured, name, settings)
             except SkippedError as reason:
                 measured.skip({"service": name}, str(reason))
 
@@ -194,7 +214,7 @@ def _measure_loads(
 def _measure_busy(
     measured: RecordFile, name: str, server: psutil.Process, settings: Mapping[str, Any]
 ) -> None:
-    """Adds the figures of one connection beside other work, and of large requests."""
+    """Adds the figures of one connection beside other work."""
     busy = {
         "training": training(_PORT, _KEY),
         "30 MB": large_requests(_PORT, _KEY, SERVERS[name].path),
@@ -206,11 +226,23 @@ def _measure_busy(
                 partial(_send, name, server, 1, settings["seconds"]),
                 settings=settings,
             )
+
+
+def _measure_heavy(
+    measured: RecordFile, name: str, settings: Mapping[str, Any]
+) -> None:
+    """Adds the figures of large requests."""
     measured.measure(
         {"service": name, "load": "1 000 rows × 784 in binary"},
         partial(send_binary, _PORT, _KEY, "wide"),
         settings=settings,
     )
+    for clients in (2, 24):
+        measured.measure(
+            {"service": name, "load": f"{clients} × 500 rows × 784 × 400 draws"},
+            partial(send_heavy, _PORT, _KEY, "wide", clients, 3 * settings["seconds"]),
+            settings=settings,
+        )
 
 
 def report(measured: RecordFile) -> str:
@@ -252,7 +284,7 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
-def export_network(path: Path, num_features: int) -> None:
+def export_network(path: Path, num_features: int, onnx: Path | None = None) -> None:
     """Exports an untrained network: training does not change the speed."""
     import_tensorflow()
     import keras
@@ -260,28 +292,34 @@ def export_network(path: Path, num_features: int) -> None:
     from tfbbb import BayesianModel
     from tfbbb.layers import DenseVariational
 
+    keras.utils.set_random_seed(0)
     inputs = keras.Input((num_features,))
     hidden = DenseVariational(50, activation="relu")(inputs)
     model = BayesianModel(inputs, DenseVariational(1)(hidden), likelihood="normal")
     path.parent.mkdir(parents=True)
     model.export_predictive(path, num_samples=100)
+    if onnx is not None:
+        model.export_predictive(onnx, format="onnx", num_samples=100)
 
 
 @contextmanager
 def _running(
-    name: str, model: Path, means: dict[str, float]
+    name: str, model: Path, found: dict[str, tuple[float, ...]]
 ) -> Iterator[psutil.Process]:
     """Runs a server until the block ends; yields its process."""
     server = SERVERS[name]
     command = [str(part) for part in server.command(server.python())]
     variables = {
         "SAVED_MODEL": str(model),
+        "ONNX_FILE": str(model.parents[2] / _ONNX_FILE),
         "TFBBB_MODELS": str(model.parents[1]),
         "TFBBB_DATA_DIR": str(model.parents[2] / "data"),
         "TFBBB_ADMIN_KEY": _KEY,
         "TFBBB_ACCESS_LOG": "off",
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }
+    # Fails if another server has the port, whose answers would be measured.
+    socket.create_server(("127.0.0.1", _PORT)).close()
     with tempfile.TemporaryFile() as log:
         process = psutil.Popen(
             command,
@@ -291,9 +329,10 @@ def _running(
             stderr=subprocess.STDOUT,
         )
         try:
-            means[name] = _wait_for_answer(name, process)
-            if abs(means[name] - next(iter(means.values()))) > _TOLERANCE:
-                raise SkippedError(f"{name} predicts otherwise: the means are {means}")
+            found[name] = _wait_for_answer(name, process)
+            pairs = zip(found[name], next(iter(found.values())), strict=True)
+            if any(abs(one - other) > _TOLERANCE for one, other in pairs):
+                raise SkippedError(f"{name} predicts otherwise: {found}")
             yield process
         except SkippedError:
             log.seek(0)
@@ -303,8 +342,8 @@ def _running(
             _stop(process)
 
 
-def _wait_for_answer(name: str, process: psutil.Popen) -> float:
-    """Waits until a server answers; returns the mean of the row."""
+def _wait_for_answer(name: str, process: psutil.Popen) -> tuple[float, ...]:
+    """Waits until a server answers; returns the mean and the variance of the row."""
     server = SERVERS[name]
     request = urllib.request.Request(
         f"http://127.0.0.1:{_PORT}{server.path}",
@@ -315,7 +354,8 @@ def _wait_for_answer(name: str, process: psutil.Popen) -> float:
     while time.monotonic() < give_up and process.poll() is None:
         try:
             with urllib.request.urlopen(request, timeout=30) as response:
-                return float(server.mean(json.load(response)))
+                outputs = server.outputs(json.load(response))
+                return tuple(outputs[moment][0] for moment in ("mean", "variance"))
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.5)
     raise SkippedError(f"{name} does not start")
@@ -371,13 +411,15 @@ def _overload(
         for record in records
         if record["load"] != "overload"
     )
-    seconds = 6 * seconds
+    seconds = 3 * seconds
     memory = _memory(server)
     figures = _send(name, server, _OPEN_CONNECTIONS, seconds, _OVERLOAD * capacity)
     growth = (_memory(server) - memory) / 2**20
     begin = time.perf_counter()
-    while True:
+    seconds = 0.0
+    while seconds < _MOST_SECONDS_TO_RECOVER:
         alone = _send(name, server, 1, 0.2)
+        seconds = time.perf_counter() - begin
         if alone["answered"] and alone["p99_ms"] < 1e3 * _DEADLINE:
             break
     refused = sum(n for status, n in figures["statuses"].items() if status != "200")
@@ -388,7 +430,7 @@ def _overload(
         "refused": refused,
         "in_time_share": figures["in_time"] / max(1, asked - refused),
         "memory_growth_mb": growth,
-        "recovery_seconds": time.perf_counter() - begin,
+        "recovery_seconds": seconds,
     }
 
 

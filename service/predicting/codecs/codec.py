@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from service.predicting.answer import Answer
@@ -27,7 +26,7 @@ class Written(NamedTuple):
 
     body: bytes
     media_type: str
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] | None = None
 
 
 # Reading more text holds the interpreter for too long.

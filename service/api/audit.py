@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import may_administer
+from service.api.keys.keyring import may_administer
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database.tables import AuditEntry

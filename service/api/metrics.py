@@ -25,7 +25,7 @@ from sqlalchemy import func, select
 
 from service.api.feedback.repository import running_figures
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import may_read_metrics
+from service.api.keys.keyring import may_read_metrics
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, Job, ModelVersion
 from service.shared.files import directory_bytes

@@ -5,15 +5,10 @@ import mimetypes
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
-
-from service.api.keys.caller import Caller
-from service.api.keys.endpoints import sign_in_browser
-from service.api.state import State
 
 _FILES = Path(str(files("service"))) / "web"
 _SHELL = "index.html"
@@ -62,25 +57,12 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-async def show_page(
-    state: State, request: Request, key: Annotated[str | None, Query()] = None
-) -> Response:
-    """Returns the page, or starts a session of a key in the URL."""
-    caller: Caller | None = request.state.caller
-    if key is None:
-        status, stored = 200, "no-cache"
-    elif caller is None:
-        # The page says that the key was refused, and asks for another.
-        status, stored = 401, "no-store"
-    else:
-        moved = RedirectResponse("./", 303, {"Cache-Control": "no-store"} | _HEADERS)
-        if caller.key_id is not None:
-            await sign_in_browser(state, caller, request, moved)
-        return moved
-    headers = {"Cache-Control": stored, "ETag": f'"{_PAGE.digest}"'} | _HEADERS
-    if status == 200 and request.headers.get("if-none-match") == headers["ETag"]:
+async def show_page(request: Request) -> Response:
+    """Returns the page."""
+    headers = {"Cache-Control": "no-cache", "ETag": f'"{_PAGE.digest}"'} | _HEADERS
+    if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    return Response(_PAGE.shell, status, headers, "text/html; charset=utf-8")
+    return Response(_PAGE.shell, 200, headers, "text/html; charset=utf-8")
 
 
 @router.get("/web/{digest}/{name:path}")

@@ -88,6 +88,12 @@ class IdempotencyKeyReused(ServiceError):
     status = 409
 
 
+class KeyNameInUse(ServiceError):
+    """A usable key has this name; the message names the key."""
+
+    status = 409
+
+
 class LastAdminKey(ServiceError):
     """This is the last key that can create keys, so it cannot be revoked."""
 
@@ -149,7 +155,7 @@ class QueueFull(ServiceError):
 
 
 class InvalidTable(ServiceError):
-    """The file is not a table, or exceeds a limit; the message says where."""
+    """The file is not a table, exceeds a limit, or does not fit the job."""
 
     status = 422
 

@@ -2,7 +2,7 @@
 
 import { badge, h, replace } from "./dom.js";
 import { address, here, leave, show } from "./router.js";
-import { findSession, forget, may, session, signOut } from "./session.js";
+import { findSession, forget, may, session, signIn as signInWith, signOut } from "./session.js";
 import { showSignIn } from "./screens/sign_in.js";
 import { showDatasets } from "./screens/datasets.js";
 import { showDataset } from "./screens/dataset.js";
@@ -93,10 +93,11 @@ addEventListener("hashchange", route);
 start();
 
 async function start() {
-  const refused = new URLSearchParams(location.search).has("key");
-  if (refused) history.replaceState(null, "", location.pathname + location.hash);
+  // The address that the first start prints has a key.
+  const key = new URLSearchParams(location.search).get("key");
   drawHeader(null);
   try {
+    if (key) await useKey(key);
     await findSession();
   } catch (error) {
     show(() => { throw error; }, here());
@@ -104,7 +105,17 @@ async function start() {
     return;
   }
   if (session) route();
-  else signIn(refused ? "The key in the address was refused: it is wrong, expired or revoked." : "");
+  else signIn(key ? "The key in the address was refused: it is wrong, expired or revoked." : "");
+}
+
+/** Signs in with a key, and takes it out of the address. */
+async function useKey(key) {
+  try {
+    await signInWith(key);
+  } catch (error) {
+    if (error.status !== 401) throw error;
+  }
+  history.replaceState(null, "", location.pathname + location.hash);
 }
 
 /** Says that the connection is lost, and looks for it until it is back. */

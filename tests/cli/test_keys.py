@@ -9,9 +9,9 @@ from tests.service.postgresql import postgresql_server
 pytestmark = pytest.mark.usefixtures("service_data")
 
 
-def create_admin(tfbbb):
+def create_admin(tfbbb, name="ci"):
     """Creates an admin key, and returns its prefix."""
-    made = tfbbb("keys", "create", "ci", "--scope", "admin").stdout
+    made = tfbbb("keys", "create", name, "--scope", "admin").stdout
     return made.partition(".")[0]
 
 
@@ -38,7 +38,7 @@ def test_list_prints_json(tfbbb):
 
 def test_a_key_is_revoked_by_its_prefix(tfbbb):
     prefix = create_admin(tfbbb)
-    create_admin(tfbbb)
+    create_admin(tfbbb, "another")
     assert tfbbb("keys", "revoke", prefix).stdout == f"revoked {prefix}\n"
     assert "revoked" in tfbbb("keys", "list").stdout
 
@@ -47,6 +47,13 @@ def test_the_last_admin_key_is_not_revoked(tfbbb):
     result = tfbbb("keys", "revoke", create_admin(tfbbb))
     assert result.exit_code == 1
     assert "This is the last key that can create keys" in result.stderr
+
+
+def test_a_second_key_of_a_name_is_refused(tfbbb):
+    prefix = create_admin(tfbbb)
+    result = tfbbb("keys", "create", "ci", "--scope", "predict")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: The key {prefix} has this name: ")
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan"])
@@ -59,7 +66,7 @@ def test_a_key_must_expire_in_the_future(tfbbb, days):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("revoke", "nobody"), "There is no key with this id"),
+        (("revoke", "nobody"), "There is no key with this id or prefix"),
         (("list", "--database-url", "postgresql://127.0.0.1:1/x"), "does not answer"),
         (("list", "--database-url", "mysql://x"), "must be `sqlite:///PATH`"),
     ],

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -195,7 +196,7 @@ def point(replica: Replica, version: int) -> None:
 
 def new_key(replica: Replica, **fields: Any) -> tuple[str, dict[str, str]]:
     """Creates a key; returns its id, and headers that send it."""
-    spec = {"name": "a robot", "scopes": ["train"]} | fields
+    spec = {"name": f"robot {uuid.uuid4()}", "scopes": ["train"]} | fields
     made = replica.post("/v1/keys", json=spec)
     return made["id"], {"Authorization": f"Bearer {made['key']}"}
 

@@ -63,21 +63,11 @@ def create(
     Example: tfbbb keys create nightly --scope predict --days 90
     """
     with _database(data_dir, database_url) as database:
-        from service.api.keys.credential import Credential
-        from service.api.keys.repository import add_key
+        from service.api.keys.repository import create_key
 
-        credential = Credential.generate()
-        with database.writing() as session:
-            now = database.now(session)
-            add_key(
-                database,
-                session,
-                credential,
-                name,
-                scope,
-                expires_at=None if days is None else now + 86400 * days,
-            )
-    typer.echo(credential.text)
+        seconds = None if days is None else 86400 * days
+        _, credential = create_key(database, name, scope, seconds)
+    typer.echo(credential)
 
 
 @keys.command("list")
@@ -89,8 +79,7 @@ def list_(
     Example: tfbbb keys list --json
     """
     with _database(data_dir, database_url) as database:
-        from service.api.keys.repository import list_keys
-        from service.api.keys.schemas import KeySummary
+        from service.api.keys.repository import KeySummary, list_keys
 
         with database.reading() as session:
             found, now = list_keys(session), database.now(session)
@@ -127,20 +116,9 @@ def revoke(
     Example: tfbbb keys revoke tfbbb-0a1b2c3d
     """
     with _database(data_dir, database_url) as database:
-        from service.api.keys.repository import list_keys, revoke_key
-        from service.shared.errors import ServiceError, UnknownKey
+        from service.api.keys.repository import revoke_key
 
-        try:
-            with database.writing() as session:
-                by_prefix = {found.prefix: found.id for found in list_keys(session)}
-                revoked = revoke_key(database, session, by_prefix.get(key, key))
-        except UnknownKey:
-            raise CommandError(
-                "There is no key with this id or prefix; see `tfbbb keys list`. "
-                f"Received: {key}"
-            ) from None
-        except ServiceError as error:
-            raise CommandError(str(error)) from None
+        revoked = revoke_key(database, key)
     typer.echo(f"revoked {revoked.prefix}")
 
 
@@ -151,10 +129,14 @@ def _database(
     """Opens the service's database and turns its errors into one sentence."""
     with errors_in_one_sentence():
         from service.shared.database import Actor, acting
+        from service.shared.errors import ServiceError
 
         settings = service_settings(data_dir=data_dir, database_url=database_url)
         with service_database(settings) as database, acting(Actor("tfbbb keys")):
-            yield database
+            try:
+                yield database
+            except ServiceError as error:
+                raise CommandError(str(error)) from None
 
 
 def _state(key: "Row", now: float) -> str:

@@ -36,9 +36,9 @@ def running_service(models: Path) -> Iterator[RunningService]:
     Yields the service's URL and key once all models are ready. At the end, also after
     an error or SIGTERM, sends the service SIGTERM, and SIGKILL if it does not stop.
     """
-    from service.api.keys.credential import Credential
+    from service.api.keys.credential import generate_credential
 
-    key = Credential.generate().text
+    key = generate_credential()
     with (
         tempfile.TemporaryFile() as log,
         tempfile.TemporaryDirectory(prefix="tfbbb-") as data,

@@ -30,7 +30,6 @@ from tfbbb.cli.service_options import (
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
-    from service.api.keys.credential import Credential
     from service.shared.settings import Settings
 
 
@@ -200,7 +199,7 @@ def _reserve_port(host: str, port: int) -> socket.socket:
 def _prepare(settings: "Settings", host: str, port: int) -> str:
     """Prepares the database and the directories; returns where the service answers."""
     from service.api.keys.credential import CredentialError
-    from service.api.keys.repository import NoKeyError, create_first_key
+    from service.api.keys.repository import create_first_key
     from service.api.preparation import prepare
 
     if settings.store is not None:
@@ -209,7 +208,7 @@ def _prepare(settings: "Settings", host: str, port: int) -> str:
         with service_database(settings, starting=True) as database:
             prepare(database, settings)
             key = create_first_key(database, settings, host)
-    except (NoKeyError, CredentialError) as error:
+    except CredentialError as error:
         raise CommandError(str(error)) from None
     return _describe_url(host, port, key, settings)
 
@@ -228,9 +227,7 @@ def _database_options(settings: "Settings") -> str:
     return options
 
 
-def _describe_url(
-    host: str, port: int, key: "Credential | None", settings: "Settings"
-) -> str:
+def _describe_url(host: str, port: int, key: str | None, settings: "Settings") -> str:
     # A browser cannot open the address that stands for all addresses of the machine.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
@@ -241,7 +238,7 @@ def _describe_url(
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
             f"train{_database_options(settings)}`."
         )
-    with_key = f"{url}?key={key.text}"
+    with_key = f"{url}?key={key}"
     if not _logs_are_json():
         return (
             "This URL contains an admin key, shown only once; open or save it:\n\n"

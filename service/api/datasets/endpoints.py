@@ -17,7 +17,7 @@ from service.api.datasets.schemas import (
 from service.api.datasets.store import find_dataset
 from service.api.datasets.uploading import upload
 from service.api.http.routes import limit_body, scoped_router
-from service.api.keys.caller import Training
+from service.api.keys.keyring import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import State
 from service.shared.database import tables

@@ -8,7 +8,7 @@ from service.api.feedback import repository
 from service.api.feedback.schemas import FeedbackAnswer, VersionFeedback, request_body
 from service.api.http.requests import add_to_log
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import may_predict
+from service.api.keys.keyring import may_predict
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import (
     check_json,

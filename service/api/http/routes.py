@@ -15,8 +15,8 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from service.api.http.errors import ANY_ERROR
-from service.api.keys.caller import Caller
 from service.api.keys.credential import Scope
+from service.api.keys.keyring import Caller
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.errors import RequestTooLarge
 from service.shared.settings import Settings

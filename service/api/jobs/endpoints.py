@@ -19,7 +19,7 @@ from service.api.jobs.schemas import (
     JobSummary,
     Name,
 )
-from service.api.keys.caller import Training
+from service.api.keys.keyring import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job

@@ -8,15 +8,16 @@ from contextlib import suppress
 
 from fastapi import Request, Response
 from fastapi.sse import ServerSentEvent
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.api.http.errors import DATABASE_OUTAGES, without_statement
 from service.api.jobs.schemas import timing
-from service.api.keys.caller import Caller
-from service.api.keys.repository import is_key_usable
+from service.api.keys.keyring import Caller
+from service.api.keys.repository import is_usable
 from service.shared import job_events as events
 from service.shared.database import Database, timestamp
-from service.shared.database.tables import Job
+from service.shared.database.tables import Job, Key
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
 from tfbbb.base.types import JsonObject
@@ -101,11 +102,12 @@ def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
 ) -> _Next:
     with database.reading() as session:
-        if not is_key_usable(database, session, caller.key_id):
+        now = database.now(session)
+        usable = select(Key.id).where(Key.id == caller.key_id, is_usable(now))
+        if caller.key_id is not None and session.scalar(usable) is None:
             return [], True, None
         job = session.get(Job, job_id)
         ended = job is None or job.state in ENDED
-        now = database.now(session)
         stage = None if job is None else timing(job, now)
         found = [
             ServerSentEvent(

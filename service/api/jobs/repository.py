@@ -9,12 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.api.jobs.schemas import JobRequest
-from service.api.keys.caller import Caller
+from service.api.keys.keyring import Caller
 from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job, ModelVersion
 from service.shared.errors import (
     IdempotencyKeyReused,
     InvalidRequest,
+    InvalidTable,
     JobStateConflict,
     QueueFull,
     UnknownDataset,
@@ -202,7 +203,10 @@ def _validate_dataset(
             "the datasets.",
             "dataset_id",
         )
-    request.check_columns(dataset.columns)
+    try:
+        request.check_columns(dataset.columns)
+    except SpecError as error:
+        raise InvalidTable(str(error), error.field) from None
     start = request.start_from
     if start is not None:
         version = _lock_version(session, start.model, start.version)

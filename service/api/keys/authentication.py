@@ -1,7 +1,5 @@
 """Authenticates every request before it is routed."""
 
-from urllib.parse import parse_qs
-
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -10,18 +8,14 @@ from service.api.http.errors import (
     answer_outage,
     service_error_response,
 )
-from service.api.keys.caller import ANYONE, Caller
+from service.api.keys.keyring import ANYONE, Caller
 from service.api.keys.repository import is_loopback
-from service.api.state import ServiceState
 from service.shared.database import Actor, acting
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
+# The page has nothing secret, and asks for a key.
+_OPEN_PATHS = ("/", "/guide", "/openapi.json")
 _OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
-_OPEN_PATHS = ("/guide", "/openapi.json")
-# The page, which has nothing secret, and asks for a key where there is none.
-_PAGE = "/"
-# Who signs in or out has no valid key yet, or any more.
-_SIGN_IN_OR_OUT = {("POST", "/v1/session"), ("DELETE", "/v1/session")}
 
 
 class Authentication:
@@ -42,11 +36,10 @@ class Authentication:
             return
         connection = HTTPConnection(scope)
         try:
-            caller = await _find_caller(connection)
+            caller = await _identify(connection)
         except ServiceError as error:
-            headers = {}
-            if isinstance(error, Unauthenticated):
-                headers["WWW-Authenticate"] = "Bearer"
+            is_unknown = isinstance(error, Unauthenticated)
+            headers = {"WWW-Authenticate": "Bearer"} if is_unknown else {}
             await service_error_response(error, headers)(scope, receive, send)
         except DATABASE_OUTAGES as error:
             await answer_outage(Request(scope), error)(scope, receive, send)
@@ -58,23 +51,13 @@ class Authentication:
                 await self._app(scope, receive, send)
 
 
-async def _find_caller(connection: HTTPConnection) -> Caller | None:
-    """Returns the caller; None for the page without a valid key, and the sign-in."""
-    scope = connection.scope
-    if (scope["method"], scope["path"]) in _SIGN_IN_OR_OUT:
+async def _identify(connection: HTTPConnection) -> Caller | None:
+    """Returns the caller of a key, a session or no key; None of who signs in or out."""
+    state = connection.state.service
+    is_session = connection.scope["path"] == "/v1/session"
+    if is_session and connection.scope["method"] in ("POST", "DELETE"):
         _check_page(connection)
         return None
-    try:
-        return await _identify(connection)
-    except (ServiceError, *DATABASE_OUTAGES):
-        if scope["path"] != _PAGE:
-            raise
-        return None
-
-
-async def _identify(connection: HTTPConnection) -> Caller:
-    """Returns the caller of a key, of a session, or of a service without keys."""
-    state: ServiceState = connection.state.service
     header = connection.headers.get("authorization")
     if header is not None:
         scheme, _, text = header.partition(" ")
@@ -83,14 +66,11 @@ async def _identify(connection: HTTPConnection) -> Caller:
                 "The key must be sent as `Authorization: Bearer prefix.secret`. "
                 f"Received: the scheme {scheme!r:.20}"
             )
-        return await state.keyring.find(text.strip())
+        found: Caller = await state.keyring.find(text.strip())
+        return found
     _check_page(connection)
     if state.settings.insecure:
         return ANYONE
-    if connection.scope["path"] == _PAGE:
-        # The URL printed at the first start has a key.
-        for text in parse_qs(connection.url.query).get("key", ()):
-            return await state.keyring.find(text)
     token = connection.cookies.get(cookie_name(connection))
     if token is None:
         raise Unauthenticated(
@@ -98,7 +78,8 @@ async def _identify(connection: HTTPConnection) -> Caller:
             "`tfbbb keys create NAME --scope train` creates one. In a browser, sign "
             "in, or open /?key=prefix.secret once. Received: no key"
         )
-    return await state.keyring.find(token, of_session=True)
+    found = await state.keyring.find(token, of_session=True)
+    return found
 
 
 def cookie_name(connection: HTTPConnection) -> str:

@@ -1,25 +1,19 @@
 """`/v1/keys`: create, list and revoke keys; `/v1/session`: the session of a browser."""
 
 import asyncio
-from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel, Field
 
 from service.api.http.routes import LimitedRoute, limit_body, scoped_router
+from service.api.keys import repository
 from service.api.keys.authentication import cookie_name
-from service.api.keys.caller import Caller, may_administer
-from service.api.keys.credential import Credential
-from service.api.keys.repository import add_key, list_keys, revoke_key
-from service.api.keys.schemas import (
-    KeyList,
-    KeyRequest,
-    KeySummary,
-    NewKey,
-    Session,
-    SessionRequest,
-)
-from service.api.state import ServiceState, State
+from service.api.keys.credential import Scope
+from service.api.keys.keyring import Caller, may_administer
+from service.api.keys.repository import KeySummary
+from service.api.state import State
+from tfbbb.base.known_fields import KnownFields
 
 keys = scoped_router("/v1/keys", "keys", may_administer)
 session = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
@@ -34,33 +28,79 @@ KeyId = Annotated[
 ]
 
 
+class KeyRequest(
+    KnownFields,
+    json_schema_extra={
+        "examples": [{"name": "nightly predictions", "scopes": ["predict"]}]
+    },
+):
+    """The name and the scopes of a new key."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="Purpose of the key, in one line; no other usable key has it.",
+    )
+    scopes: list[Scope] = Field(
+        fail_fast=True,
+        min_length=1,
+        max_length=len(Scope),
+        description="`predict` includes `metrics`, and `train` `predict`; "
+        "`admin` allows everything.",
+    )
+    expires_in_seconds: float | None = Field(
+        None,
+        gt=0,
+        le=10**10,
+        description="Seconds until the key expires; never by default.",
+    )
+
+
+class NewKey(KeySummary):
+    """A new key, including its secret."""
+
+    key: str = Field(description="`prefix.secret`, returned only once and not stored.")
+
+
+class KeyList(BaseModel):
+    """All keys, newest first."""
+
+    keys: list[KeySummary]
+
+
+class SessionRequest(
+    KnownFields,
+    json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]},
+):
+    """The key with which to sign in."""
+
+    key: str = Field(max_length=1024, description="`prefix.secret`.")
+
+
 @keys.post("", status_code=201, summary="Create a key")
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
     """Creates a key and returns it once: the service stores only a hash."""
-    credential = Credential.generate()
-    seconds = request.expires_in_seconds
-    with state.database.writing() as session:
-        ends = None if seconds is None else state.database.now(session) + seconds
-        key = add_key(
-            state.database, session, credential, request.name, request.scopes, ends
-        )
+    key, credential = repository.create_key(
+        state.database, request.name, request.scopes, request.expires_in_seconds
+    )
     response.headers["Cache-Control"] = "no-store"
     summary = KeySummary.model_validate(key).model_dump()
-    return NewKey(**summary, key=credential.text)
+    return NewKey(**summary, key=credential)
 
 
 @keys.get("", summary="List the keys")
 def get_keys(state: State) -> KeyList:
     """Lists all keys without their secrets, including revoked and expired keys."""
     with state.database.reading() as session:
-        return KeyList(keys=list(map(KeySummary.model_validate, list_keys(session))))
+        found = repository.list_keys(session)
+    return KeyList(keys=list(map(KeySummary.model_validate, found)))
 
 
 @keys.delete("/{key_id}", summary="Revoke a key")
 def delete_key(state: State, key_id: KeyId) -> KeySummary:
     """Revokes a key, but not the last admin key; datasets and jobs of the key stay."""
-    with state.database.writing() as session:
-        key = revoke_key(state.database, session, key_id)
+    key = repository.revoke_key(state.database, key_id)
     state.keyring.clear_cache()
     return KeySummary.model_validate(key)
 
@@ -69,7 +109,7 @@ def delete_key(state: State, key_id: KeyId) -> KeySummary:
 @limit_body(4096)
 async def sign_in(
     state: State, body: SessionRequest, request: Request, response: Response
-) -> Session:
+) -> Caller:
     """Starts a session, whose cookie authenticates the requests of the browser.
 
     Scripts cannot read the cookie, and pages of other origins cannot use it. The
@@ -78,16 +118,9 @@ async def sign_in(
     """
     caller = await asyncio.to_thread(state.keyring.authenticate, body.key.strip())
     response.headers["Cache-Control"] = "no-store"
-    return _describe(await sign_in_browser(state, caller, request, response))
-
-
-async def sign_in_browser(
-    state: ServiceState, caller: Caller, request: Request, response: Response
-) -> Caller:
-    """Starts a session and sets its cookie; returns the caller, with its end."""
-    token, expires_at = await asyncio.to_thread(state.keyring.start_session, caller)
+    token = await asyncio.to_thread(state.keyring.start_session, caller)
     _set_cookie(request, response, token)
-    return replace(caller, expires_at=expires_at)
+    return await state.keyring.find(token, of_session=True)
 
 
 @session.get(
@@ -95,10 +128,10 @@ async def sign_in_browser(
     summary="Describe the key and the session of the request",
     openapi_extra={"security": [{"key": []}]},
 )
-async def get_session(request: Request, response: Response) -> Session:
+async def get_session(request: Request, response: Response) -> Caller:
     """Returns the name and the scopes of the key, in a cookie or a header."""
     response.headers["Cache-Control"] = "no-store"
-    return _describe(request.state.caller)
+    return cast(Caller, request.state.caller)
 
 
 @session.delete("", status_code=204, summary="Sign out")
@@ -124,8 +157,3 @@ def _set_cookie(
         httponly=True,
         samesite="strict",
     )
-
-
-def _describe(caller: Caller) -> Session:
-    scopes = sorted(caller.scopes)
-    return Session.model_validate({**vars(caller), "scopes": scopes})

@@ -1,4 +1,4 @@
-"""Authenticates keys and sessions, with a short cache.
+"""Identifies callers by keys and sessions, with a short cache.
 
 The token of a session is signed by the stored hash of its key and the number of its
 sign-outs, `PREFIX.TIME.SIGNATURE`. So a session needs no row in the database, holds no
@@ -11,20 +11,24 @@ import hmac
 import logging
 import math
 import time
+from datetime import datetime
+from typing import Annotated, cast
 
 import sqlalchemy
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
 from itsdangerous import BadSignature, TimestampSigner
+from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.api.http.errors import without_statement
-from service.api.keys.caller import Caller
-from service.api.keys.credential import Credential, CredentialError
+from service.api.keys.credential import CredentialError, Scope, split_credential
 from service.api.keys.repository import find_key
 from service.api.last_known import LastKnown
 from service.shared.database import Database
 from service.shared.database.tables import Key
-from service.shared.errors import Unauthenticated
+from service.shared.errors import Forbidden, Unauthenticated
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +37,54 @@ logger = logging.getLogger(__name__)
 _KNOWN_SECONDS, _SECONDS_WITHOUT_DATABASE = 5.0, 60.0
 _USE_SECONDS = 60.0
 _SESSION_SECONDS = 7 * 24 * 3600
+
+
+class Caller(BaseModel, frozen=True):
+    """The key of a request, without its secret, and when it or the session ends."""
+
+    key_id: str | None = Field(description="`null` if the service runs without keys.")
+    name: str
+    scopes: list[Scope] = Field(
+        description="All scopes of the key, with those that others include."
+    )
+    expires_at: datetime | None = None
+
+    def require(self, scope: Scope) -> None:
+        """Raises `Forbidden` unless the caller has `scope`."""
+        if scope not in self.scopes:
+            held = ", ".join(self.scopes) or "none"
+            raise Forbidden(
+                f"This needs a key with the scope {scope}; ask the operator of the "
+                f"service for one. Received: the key {self.name!r:.100}, with {held}"
+            )
+
+
+# The caller of a service that runs without keys.
+ANYONE = Caller(key_id=None, name="anyone", scopes=Scope.ADMIN.implied)
+
+
+async def _caller(
+    request: Request,
+    # Documents in OpenAPI how to send a key; the middleware checks the key.
+    _: Annotated[
+        object,
+        Depends(
+            HTTPBearer(
+                auto_error=False,
+                scheme_name="key",
+                description="An API key, `prefix.secret`.",
+            )
+        ),
+    ],
+) -> Caller:
+    """Returns the caller, whose scope `ScopedRoute` has checked."""
+    return cast(Caller, request.state.caller)
+
+
+may_read_metrics = Security(_caller, scopes=[Scope.METRICS])
+may_predict = Security(_caller, scopes=[Scope.PREDICT])
+may_administer = Security(_caller, scopes=[Scope.ADMIN])
+Training = Annotated[Caller, Security(_caller, scopes=[Scope.TRAIN])]
 
 
 class Keyring:
@@ -77,14 +129,21 @@ class Keyring:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
-        return Caller.from_key(key, expires_at)
+        scopes = max((Scope(scope).implied for scope in key.scopes), key=len)
+        return Caller.model_validate(
+            {
+                "key_id": key.id,
+                "name": key.name,
+                "scopes": scopes,
+                "expires_at": expires_at,
+            }
+        )
 
-    def start_session(self, caller: Caller) -> tuple[str, float]:
-        """Returns the token of a new session, and when the session ends."""
+    def start_session(self, caller: Caller) -> str:
+        """Returns the token of a new session."""
         with self._database.reading() as session:
             key = session.get_one(Key, caller.key_id)
-        token = _signer(key).sign(key.prefix).decode()
-        return token, _token_end(key, token)
+        return _signer(key).sign(key.prefix).decode()
 
     def end_sessions(self, token: str) -> None:
         """Ends all sessions of the key to which the token of a session belongs."""
@@ -102,13 +161,11 @@ class Keyring:
 
     def _record_use(self, caller: Caller) -> None:
         """Records the use of a key, once a minute; only logs an error."""
+        use = sqlalchemy.update(Key).where(Key.id == caller.key_id)
         try:
             with self._database.writing() as session:
-                session.execute(
-                    sqlalchemy.update(Key)
-                    .where(Key.id == caller.key_id)
-                    .values(last_used_at=self._database.now(session))
-                )
+                now = self._database.now(session)
+                session.execute(use.values(last_used_at=now))
         except SQLAlchemyError as error:
             why = without_statement(error)
             logger.warning("could not record the use of %r: %s", caller.name, why)
@@ -117,11 +174,11 @@ class Keyring:
 def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
     """Returns the key that a client sent, and when it expires."""
     try:
-        credential = Credential.parse(text)
+        prefix, secret_sha256 = split_credential(text)
     except CredentialError as error:
         raise Unauthenticated(str(error)) from None
-    key = find_key(session, credential.prefix)
-    if key is None or not hmac.compare_digest(key.secret_sha256, credential.sha256):
+    key = find_key(session, prefix)
+    if key is None or not hmac.compare_digest(key.secret_sha256, secret_sha256):
         raise Unauthenticated("The key is wrong: this service has no such key.")
     return key, key.expires_at
 
@@ -131,16 +188,14 @@ def _find_session(session: Session, token: str) -> tuple[Key, float | None]:
     key = find_key(session, token.partition(".")[0])
     try:
         if key is not None:
-            return key, _token_end(key, token)
+            _, begin = _signer(key).unsign(
+                token, _SESSION_SECONDS, return_timestamp=True
+            )
+            end = begin.timestamp() + _SESSION_SECONDS
+            return key, min(end, key.expires_at or math.inf)
     except BadSignature:
         pass
     raise Unauthenticated("Your session has ended; sign in again.")
-
-
-def _token_end(key: Key, token: str) -> float:
-    """Returns when a session ends; raises `BadSignature` if it has ended."""
-    _, begin = _signer(key).unsign(token, _SESSION_SECONDS, return_timestamp=True)
-    return min(begin.timestamp() + _SESSION_SECONDS, key.expires_at or math.inf)
 
 
 def _signer(key: Key) -> TimestampSigner:

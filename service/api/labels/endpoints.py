@@ -8,7 +8,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import Training, may_predict
+from service.api.keys.keyring import Training, may_predict
 from service.api.labels import repository
 from service.api.models.schemas import ModelName
 from service.api.state import State

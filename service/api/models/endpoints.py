@@ -6,7 +6,7 @@ from fastapi import Request, Response
 
 from service.api.feedback import repository as feedback
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import Training, may_predict
+from service.api.keys.keyring import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models.schemas import (
     Lineage,

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 
 from service.api.http.routes import limit_body, scoped_router
-from service.api.keys.caller import may_predict
+from service.api.keys.keyring import may_predict
 from service.api.models.schemas import ModelName
 from service.api.open_inference.schemas import (
     InferResponse,

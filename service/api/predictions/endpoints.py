@@ -4,7 +4,7 @@ from fastapi import Response
 
 from service.api.datasets.schemas import upload_body
 from service.api.http.routes import scoped_router
-from service.api.keys.caller import may_predict
+from service.api.keys.keyring import may_predict
 from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file
 from service.api.predictions.routes import add_routes

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from service.api.jobs.schemas import JobRequest
-from service.api.keys.schemas import KeyRequest
+from service.api.keys.endpoints import KeyRequest
 from service.api.labels.endpoints import LabelTarget
 
 

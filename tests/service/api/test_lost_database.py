@@ -1,6 +1,7 @@
 """What goes on while the database is lost: keys and labels as they were last."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,14 +10,15 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from service.api.keys.credential import Credential, Scope
+from service.api.keys.credential import Scope
 from service.api.keys.keyring import Keyring
-from service.api.keys.repository import add_key, revoke_key
+from service.api.keys.repository import create_key, revoke_key
 from service.api.labels.repository import LabelRoutes, delete, move
 from service.shared.database import Database
 from service.shared.errors import Unauthenticated, UnknownLabel
 from tests.service.recorded import database_with_versions
 
+_numbers = itertools.count()
 Lose = Callable[[], AbstractContextManager[None]]
 
 
@@ -58,10 +60,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def make_key(database: Database) -> tuple[str, str]:
     """Makes a key; returns what a client sends, and the id."""
-    credential = Credential.generate()
-    with database.writing() as session:
-        key = add_key(database, session, credential, "a robot", [Scope.PREDICT])
-        return credential.text, key.id
+    key, text = create_key(database, f"robot {next(_numbers)}", [Scope.PREDICT])
+    return text, key.id
 
 
 def test_known_key_is_accepted_for_a_minute(
@@ -96,8 +96,7 @@ def test_revoked_key_is_refused_within_five_seconds(
 
     async def check() -> None:
         caller = await keyring.find(text)
-        with database.writing() as session:
-            revoke_key(database, session, key_id)
+        revoke_key(database, key_id)
         assert await keyring.find(text) == caller
         clock[0] += 5
         with pytest.raises(Unauthenticated, match="revoked"):

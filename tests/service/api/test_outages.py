@@ -1,5 +1,6 @@
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import sqlite3
@@ -8,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from fastapi import FastAPI
@@ -23,7 +25,12 @@ from tests.service.recorded import add_versions
 from tests.service.serving import listening, settings_of_a_test
 from tests.small_disk import small_disk
 
-BODY = {"name": "a robot", "scopes": ["predict"]}
+_numbers = itertools.count()
+
+
+def create_key(client: httpx.Client) -> httpx.Response:
+    body = {"name": f"{next(_numbers):0200}", "scopes": ["predict"]}
+    return client.post("/v1/keys", json=body)
 
 
 @pytest.fixture
@@ -52,10 +59,10 @@ def test_lost_database_costs_requests_but_not_the_service(
         try:
             with listening(create_app(settings.model_copy(update=url))) as client:
                 assert client.get("/health/ready").status_code == 200
-                assert client.post("/v1/keys", json=BODY).status_code == 201
+                assert create_key(client).status_code == 201
                 server.stop()
                 for _ in range(3):
-                    response = client.post("/v1/keys", json=BODY)
+                    response = create_key(client)
                     assert response.status_code == 503
                     assert response.headers["Retry-After"]
                     assert "database does not answer" in response.json()["error"]
@@ -69,9 +76,9 @@ def test_lost_database_costs_requests_but_not_the_service(
                 assert client.get("/health/live").status_code == 200
                 server.start()
                 assert client.get("/health/ready").status_code == 200
-                assert client.post("/v1/keys", json=BODY).status_code == 201
+                assert create_key(client).status_code == 201
                 take_no_writes(server.url)
-                response = client.post("/v1/keys", json=BODY)
+                response = create_key(client)
                 assert response.status_code == 503
                 assert "the database is read-only" in response.json()["error"]
         finally:
@@ -118,8 +125,7 @@ def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:
             ):
                 while filler.write(bytes(4096)):
                     pass
-            key = BODY | {"name": "x" * 200}
-            refused = [client.post("/v1/keys", json=key) for _ in range(30)][-1]
+            refused = [create_key(client) for _ in range(30)][-1]
             assert refused.status_code == 507
             assert "or delete datasets and jobs" in refused.json()["error"]
             path = f"/v1/datasets/{table['id']}"

@@ -9,7 +9,7 @@ from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
 
 from service.api.jobs.schemas import JobRequest
-from service.api.keys.schemas import KeyRequest
+from service.api.keys.endpoints import KeyRequest
 from service.api.labels.endpoints import LabelTarget
 from service.app import create_app
 from service.predicting.query import Parameters

@@ -6,6 +6,8 @@ COLUMNS = [
     {"name": "age", "type": "number", "missing": 3, "distinct": 50},
     {"name": "kind", "type": "text", "missing": 0, "distinct": 4},
     {"name": "code", "type": "text", "missing": 0, "distinct": 1001},
+    {"name": "town", "type": "text", "missing": 0, "distinct": 2, "kind": "text",
+     "most_common": [["Bern", 3], ["Uri", 2]]},
     {"name": "born", "type": "date", "missing": 0, "distinct": 90},
     {"name": "list", "type": "other", "missing": 0, "distinct": None},
     {"name": "empty", "type": "text", "missing": 100, "distinct": 0},
@@ -42,6 +44,7 @@ def test_a_table_that_has_what_is_asked_for_passes():
     check(features=None)
     check(features=["born", "code"])
     check(target="code")
+    check(target="town")
     check(target="kind", task="regression", features=["age"])
     check(target="born", columns={"born": "number"})
 
@@ -70,6 +73,14 @@ def test_an_override_must_have_a_meaning(columns, sentence):
         ({"target": "empty"}, "The target 'empty' has no values"),
         ({"columns": {"x": "text"}}, "no overruled column 'x'"),
         ({"target": "same"}, "the same value in every row"),
+        (
+            {"target": "town", "task": "regression"},
+            "has texts such as 'Bern', 'Uri', but must hold numbers",
+        ),
+        (
+            {"target": "town", "model": {"likelihood": "poisson"}},
+            "has texts such as 'Bern', 'Uri', but must hold numbers",
+        ),
         ({"target": "born"}, "values of type date, but must hold numbers"),
     ],
 )  # fmt: skip

@@ -197,7 +197,8 @@ class JobSpec(SpecPart):
         """Raises `SpecError` unless the columns of a table fit the spec.
 
         Each has a `name` and a `type` ("number", "text", "boolean" or another), and if
-        known `missing`, `distinct`, and `min` and `max` of numbers.
+        known `distinct`, `min` and `max` of numbers, the `most_common` texts, and the
+        `kind` for which training takes them.
         """
         by_name = {column["name"]: column for column in columns}
         validation, by = self.training.validation, self.recalibrated_by
@@ -222,7 +223,7 @@ class JobSpec(SpecPart):
         likelihood, task = self.model.likelihood, self.task
         task = task or (likelihood.family.task if likelihood else None)
         if self.target not in self.columns:
-            _check_target(by_name[self.target])
+            _check_target(by_name[self.target], task)
             task = task or _task_of(by_name[self.target])
         if task is not None:
             self.recalibration.check_task(task)
@@ -238,7 +239,11 @@ def _task_of(column: Mapping[str, Any]) -> Task | None:
     return "regression" if column["type"] == "number" else "classification"
 
 
-def _check_target(column: Mapping[str, Any]) -> None:
+# What training takes a column of texts for that may be a target of numbers.
+_KINDS_OF_NUMBERS = (None, "number", "duration")
+
+
+def _check_target(column: Mapping[str, Any], task: Task | None) -> None:
     """Raises `SpecError` for a column that cannot be a target."""
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in ("number", "text", "boolean"):
@@ -255,5 +260,13 @@ def _check_target(column: Mapping[str, Any]) -> None:
         raise SpecError(
             f"The target {name!r} has the same value in every row, so there is nothing "
             "to learn.",
+            "target",
+        )
+    is_text = kind == "text" and column.get("kind") not in _KINDS_OF_NUMBERS
+    if task == "regression" and is_text:
+        examples = [repr(text) for text, _ in column.get("most_common", ())[:3]]
+        raise SpecError(
+            f"The target {name!r} has texts such as {', '.join(examples)}, but must "
+            "hold numbers; the task 'classification' predicts which text a row has.",
             "target",
         )

@@ -15,8 +15,8 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import Message
 
 from service.api.http.routes import ScopedRoute
-from service.api.keys.caller import Caller
 from service.api.keys.credential import Scope
+from service.api.keys.keyring import Caller
 from service.app import create_app
 from service.shared.settings import Settings
 from tests.service.serving import serving
@@ -63,9 +63,8 @@ def ask(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scopes = [Scope(scope) for scope in (key or "").split()]
-    implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
-    caller = Caller("1", "a test", implied)
+    scopes = Scope(key).implied if key else []
+    caller = Caller(key_id="1", name="a test", scopes=scopes)
 
     async def find(credential: object, of_session: bool = False) -> Caller:
         return caller

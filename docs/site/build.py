@@ -104,7 +104,7 @@ def _run(again: bool, page: str) -> Path | None:
 
 
 def check_self_contained(html: Path) -> list[str]:
-    """Returns what the policy of `service/api/guide.py` would forbid in the pages."""
+    """Returns what the policy of `service/api/pages.py` would forbid in the pages."""
     refused = {
         "an inline script": re.compile(r"<script(?![^>]*\bsrc=)"),
         "an inline style": re.compile(r"<style|<[^>]*\sstyle="),

@@ -11,7 +11,7 @@ from functools import partial
 from fastapi import FastAPI
 
 import tfbbb
-from service.api import audit, documentation, guide, health, metrics, page, retention
+from service.api import audit, health, metrics, pages, retention
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.store import DatasetStore
 from service.api.documentation import describe_portably
@@ -32,7 +32,6 @@ from service.api.labels import endpoints as labels
 from service.api.labels.repository import LabelRoutes
 from service.api.metrics import Registries, disk_metrics, feedback_metrics, job_metrics
 from service.api.models import endpoints as models
-from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
 from service.api.predictions import endpoints as predictions
 from service.api.preparation import prepare
@@ -147,9 +146,7 @@ def create_app(
         datasets.router,
         metrics.router,
         health.router,
-        documentation.router,
-        guide.router,
-        page.router,
+        pages.router,
     ):
         app.include_router(router)
     app.add_middleware(Authentication)
@@ -181,7 +178,6 @@ def _create_state(
         database=database,
         keyring=Keyring(database),
         models=models,
-        latest_version=LatestVersionBarrier(models),
         routes=LabelRoutes(database),
         queue=queue,
         stopping=stopping,

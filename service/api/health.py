@@ -106,18 +106,21 @@ async def _check(**parts: Awaitable[None]) -> None:
 
 
 async def _problem(name: str, check: Awaitable[None]) -> str | None:
-    meanwhile = _WITHOUT_DATABASE if name == "database" else ""
+    # The endpoints need no key, so only the log gets addresses and paths.
     try:
         await asyncio.wait_for(check, _SECONDS_TO_ANSWER)
+        return None
     except ServiceError as error:
         return f"{name}: {error}"
     except TimeoutError:
-        return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s.{meanwhile}"
+        problem = f"No answer in {_SECONDS_TO_ANSWER:g} s."
     except DBAPIError as error:
-        # The endpoint needs no key, so only the log gets the address.
         logger.warning("the database does not answer: %s", error.orig)
-        return f"{name}: The database does not answer.{meanwhile}"
-    return None
+        problem = "The database does not answer."
+    except StoreError as error:
+        logger.warning("the store does not answer: %s", error)
+        problem = "The store does not answer."
+    return f"{name}: {problem}{_WITHOUT_DATABASE if name == 'database' else ''}"
 
 
 def _check_database(state: ServiceState) -> None:
@@ -129,7 +132,6 @@ def _check_database(state: ServiceState) -> None:
 
 def _check_disk(state: ServiceState) -> None:
     least = state.settings.min_free_bytes
-    # The endpoint needs no key, so its response contains no paths.
     for what, directory in (
         ("data directory", state.settings.data_dir),
         ("models directory", state.queue.store.models),
@@ -142,12 +144,13 @@ def _check_disk(state: ServiceState) -> None:
                 f"The {what} has {free} free bytes, but needs {least} "
                 "(TFBBB_MIN_FREE_BYTES)."
             )
-    if state.queue.store.is_directory:
-        _check_models_directory(state)
 
 
-def _check_models_directory(state: ServiceState) -> None:
+def _check_store(state: ServiceState) -> None:
     store = state.queue.store
+    if not store.is_directory:
+        store.ping()
+        return
     if state.settings.job_slots:
         try:
             store.check()
@@ -156,26 +159,15 @@ def _check_models_directory(state: ServiceState) -> None:
                 f"The models directory cannot be written: {error.strerror}; no job can "
                 "train."
             ) from None
-    with contextlib.suppress(DBAPIError):  # The check of the database reports it.
-        columns = select(ModelVersion.name, ModelVersion.number)
-        kept = columns.where(ModelVersion.deleted_at.is_(None))
-        with state.database.reading() as session:
-            recorded = sorted((row.name, row.number) for row in session.execute(kept))
-        if recorded and not any(store.version(*one).is_dir() for one in recorded):
-            name, number = recorded[-1]
-            raise Unavailable(
-                f"The models directory has none of the {len(recorded)} recorded "
-                f"versions, such as version {number} of {name!r}; is it mounted? "
-                "Versions that are loaded are still served."
-            )
-
-
-def _check_store(state: ServiceState) -> None:
-    store = state.queue.store
-    try:
-        if not store.is_directory:  # Else the disk is the store.
-            store.ping()
-    except StoreError as error:
-        # The endpoint needs no key, so only the log gets the address.
-        logger.warning("the store does not answer: %s", error)
-        raise Unavailable("The store does not answer.") from None
+    columns = select(ModelVersion.name, ModelVersion.number)
+    recorded: list[tuple[str, int]] = []
+    with contextlib.suppress(DBAPIError), state.database.reading() as session:
+        kept = session.execute(columns.where(ModelVersion.deleted_at.is_(None)))
+        recorded = sorted((row.name, row.number) for row in kept)
+    if recorded and not any(store.version(*one).is_dir() for one in recorded):
+        name, number = recorded[-1]
+        raise Unavailable(
+            f"The models directory has none of the {len(recorded)} recorded versions, "
+            f"such as version {number} of {name!r}; is it mounted? Versions that are "
+            "loaded are still served."
+        )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import delete, func, select
 
 from service.api.datasets.store import UPLOADED_AT, DatasetStore, is_unused_since
+from service.api.datasets.upload_file import sweep_uploads
 from service.api.jobs.repository import delete_job
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, Database, acting
@@ -87,6 +88,7 @@ async def tend(
     await sleep(_SECONDS_TO_START)
     while True:
         try:
+            await asyncio.to_thread(sweep_uploads, settings.data_dir / "uploads")
             removed = await asyncio.to_thread(prune, database, settings, dry_run=False)
             for item in removed:
                 # What is gone must be in the log, whatever its level.

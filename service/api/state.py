@@ -1,7 +1,7 @@
 """The state of the API, as endpoints receive it."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -10,7 +10,6 @@ from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
 from service.api.labels.repository import LabelRoutes
 from service.api.metrics import Registries
-from service.api.models.latest_version import LatestVersionBarrier
 from service.api.sandbox import Sandbox
 from service.predicting.models import Models
 from service.shared.database import Database
@@ -26,7 +25,6 @@ class ServiceState:
     database: Database
     keyring: Keyring
     models: Models
-    latest_version: LatestVersionBarrier
     routes: LabelRoutes
     queue: Queue
     metrics: Registries
@@ -34,6 +32,8 @@ class ServiceState:
     stopping: asyncio.Event
     datasets: DatasetStore
     sandbox: Sandbox
+    # Versions that have answered since their jobs succeeded.
+    served: set[tuple[str, int]] = field(default_factory=set)
 
 
 async def _service_state(request: Request) -> ServiceState:

@@ -80,9 +80,8 @@ export function upload(file, onProgress, signal) {
   return new Promise((resolve, reject) => {
     // `fetch` does not tell how much of a body was sent.
     const sending = new XMLHttpRequest();
-    const form = new FormData();
-    form.append("file", file, file.name);
-    sending.open("POST", "v1/datasets");
+    sending.open("POST", path(["v1", "datasets"], { name: file.name }));
+    sending.setRequestHeader("Content-Type", "application/octet-stream");
     sending.upload.onprogress = (event) => onProgress(event.loaded / event.total);
     sending.onerror = () => {
       announce("connection-lost");
@@ -96,7 +95,7 @@ export function upload(file, onProgress, signal) {
       sending.abort();
       reject(new DOMException("The upload was stopped.", "AbortError"));
     });
-    sending.send(form);
+    sending.send(file);
   });
 }
 

@@ -78,7 +78,7 @@ def test_a_named_models_directory_is_created(tfbbb, served, tmp_path):
     [
         ({"THREADS": "none"}, [], "TFBBB_THREADS"),
         ({"STORE": "az://c/tests"}, [], "TFBBB_STORE"),
-        ({"ADMIN_KEY": "admin.changeme"}, ["--port", 0], "needs 32 random characters"),
+        ({"ADMIN_KEY": "admin.changeme"}, ["--port", 0], "at least 32 random letters"),
         ({}, ["--models", "file"], "file is a file; name the models directory"),
         ({"JOB_SLOTS": "0"}, ["--models", "a/b"], "There is no directory a/b; "),
         (

@@ -56,8 +56,7 @@ def test_the_list_of_packages_is_that_of_the_extra():
         for package, names in packages_distributions().items()
         if any(name.lower().replace("_", "-") in distributions for name in names)
     }
-    # The old name of `python_multipart`.
-    assert packages - {"multipart"} == errors._SERVICE_PACKAGES
+    assert packages == errors._SERVICE_PACKAGES
 
 
 @pytest.mark.parametrize("command", [[], ["keys"], ["remote", "train"]])

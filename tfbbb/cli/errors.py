@@ -19,7 +19,6 @@ _SERVICE_PACKAGES = frozenset(
         "prometheus_client",
         "psutil",
         "psycopg",
-        "python_multipart",
         "sqlalchemy",
         "starlette",
         "uvicorn",

@@ -36,14 +36,14 @@ router = scoped_router("/v1/datasets", "datasets")
         200: {"model": Dataset, "description": "The dataset that was uploaded before."}
     },
 )
-@limit_body(None)  # `UploadBody` counts the bytes.
+@limit_body(None)  # `received_file` counts the bytes.
 async def upload_dataset(
     state: State,
     _: Training,
     request: Request,
     response: Response,
     name: Annotated[
-        str | None, Query(description="Defaults to the name of the file.")
+        str | None, Query(description="Name of the file, to show in lists.")
     ] = None,
 ) -> Dataset:
     """Uploads a table: CSV, JSON lines, Parquet, Arrow IPC, Excel or OpenDocument.
@@ -52,8 +52,8 @@ async def upload_dataset(
     decimal mark and header line, and says under `problems` what it found unless the
     file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
-    Send the file as the part `file` of a form, or as the whole body. The response
-    describes the columns, and says why a job would leave some out.
+    Send the file as the whole body. The response describes the columns, and says why a
+    job would leave some out.
     """
     dataset, is_new = await upload(state, request, name)
     response.status_code = 201 if is_new else 200

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.datasets.body import MEDIA_TYPES
+from service.api.datasets.uploading import MEDIA_TYPES
 from tfbbb.base.types import JsonObject
 from tfbbb.tables.format import FORMATS
 
@@ -60,14 +60,6 @@ class DatasetPage(BaseModel):
 def upload_body() -> JsonObject:
     """Returns the OpenAPI description of the body of an upload."""
     binary = {"schema": {"type": "string", "format": "binary"}}
-    form = {
-        "type": "object",
-        "properties": {"file": {"type": "string", "format": "binary"}},
-        "required": ["file"],
-    }
     content: JsonObject = dict.fromkeys(MEDIA_TYPES, binary)
     content["text/csv"] = {**binary, "example": "age,score\n36,1.5\n41,2.5\n"}
-    return {
-        "required": True,
-        "content": {"multipart/form-data": {"schema": form}, **content},
-    }
+    return {"required": True, "content": content}

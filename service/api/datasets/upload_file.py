@@ -1,27 +1,25 @@
 """The temporary file of an upload."""
 
-import fcntl
 import hashlib
 import logging
 import os
 import shutil
+import tempfile
+import time
 from pathlib import Path
 
-from service.shared.database import new_id
 from service.shared.errors import InsufficientStorage
 from tfbbb.tables.format import BEGINNING_BYTES
 
 logger = logging.getLogger(__name__)
 
 _BYTES_BETWEEN_LOOKS = 2**25
+# An upload, or a prediction of an uploaded file, takes less.
+_SECONDS_OF_AN_UPLOAD = 24 * 3600.0
 
 
 class UploadFile:
-    """A file that is being written, in a directory of uploads.
-
-    The writer holds a lock on the file, so that other processes recognise files whose
-    writer is dead.
-    """
+    """A file that is being written, in a directory of uploads."""
 
     def __init__(self, directory: Path, min_free_bytes: int) -> None:
         self._min_free_bytes = min_free_bytes
@@ -31,7 +29,9 @@ class UploadFile:
         self._look_at = _BYTES_BETWEEN_LOOKS
         directory.mkdir(parents=True, exist_ok=True)
         self._check_space(directory)
-        self.path, self._descriptor = _create(directory)
+        self._descriptor, path = tempfile.mkstemp(".upload", dir=directory)
+        self.path = Path(path)
+        os.fchmod(self._descriptor, 0o640)
 
     @property
     def sha256(self) -> str:
@@ -77,34 +77,11 @@ class UploadFile:
 
 
 def sweep_uploads(directory: Path) -> None:
-    """Removes uploads whose writers are dead."""
+    """Removes the uploads of processes that died."""
     for path in directory.glob("*.upload"):
         try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
-            logger.info("removed the unfinished upload %s", path.name)
-        except BlockingIOError:
-            continue
+            if time.time() - path.stat().st_mtime > _SECONDS_OF_AN_UPLOAD:
+                path.unlink()
+                logger.info("removed the unfinished upload %s", path.name)
         except OSError as error:
             logger.warning("could not remove an unfinished upload: %s", error)
-        finally:
-            os.close(descriptor)
-
-
-def _create(directory: Path) -> tuple[Path, int]:
-    while True:
-        path = directory / f"{new_id()}.upload"
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
-            # A sweep may have removed the file before it was locked.
-            if os.fstat(descriptor).st_nlink:
-                return path, descriptor
-        os.close(descriptor)

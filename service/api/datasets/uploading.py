@@ -1,31 +1,63 @@
 """Receives an upload: body, format, inspection, dataset."""
 
 import asyncio
-from dataclasses import dataclass
+import re
+import unicodedata
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
-from service.api.datasets.body import UploadBody, clean_name, detect_format, discard
 from service.api.datasets.upload_file import UploadFile
 from service.api.http.errors import DATABASE_OUTAGES, outage
+from service.api.http.requests import media_type
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
-from service.shared.errors import ServiceError
+from service.shared.errors import (
+    InvalidRequest,
+    RequestTooLarge,
+    ServiceError,
+    UnsupportedMediaType,
+    UploadTimeout,
+)
 from service.shared.sandbox import Inspection, Limits, Task
-from tfbbb.tables.format import Format
+from tfbbb.tables.format import Format, other_format, table_format
 
+# An upload is given up if fewer bytes arrive in this time.
+STALL_SECONDS, _BYTES_IN_TIME = 30.0, 2**16
+_DISCARDED_BYTES = 2**20
+_DISCARDED_SECONDS = 1.0
 _BLOCK_BYTES = 2**20
+
+# With one of these media types, only the content decides: `curl --data-binary` declares
+# one of them by default.
+_ANY = ("", "application/octet-stream", "application/x-www-form-urlencoded")
+_TEXT = ("text/csv", "application/csv", "text/plain")
+MEDIA_TYPES: dict[str, Format] = {
+    **dict.fromkeys(_TEXT, "csv"),
+    "text/tab-separated-values": "tsv",
+    "application/gzip": "csv.gz",
+    "application/x-gzip": "csv.gz",
+    "application/zstd": "csv.zst",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/vnd.apache.parquet": "parquet",
+    "application/x-parquet": "parquet",
+    "application/vnd.apache.arrow.file": "arrow",
+    "application/vnd.apache.arrow.stream": "arrow",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+}
 
 
 async def upload(
     state: ServiceState, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
     """Stores the table of a request as a dataset; returns whether it is new."""
-    received = await receive_file(state, request)
-    file, format = received.file, received.format
-    try:
-        shown = clean_name(name) if name else received.name
-        given = shown if name or received.is_named else None
+    shown = clean_name(name or "")
+    async with received_file(state, request) as (file, format):
+        given = shown if name else None
         same = await asyncio.to_thread(state.datasets.look_up, file.sha256, given)
         if same is not None:
             return same, False
@@ -36,41 +68,83 @@ async def upload(
         return await asyncio.to_thread(
             state.datasets.add, shown, file, format, inspection
         )
-    finally:
-        await asyncio.to_thread(file.close)
 
 
-@dataclass(frozen=True)
-class ReceivedFile:
-    """The file of a request, which its owner must close; it may have no name."""
-
-    file: UploadFile
-    name: str
-    is_named: bool
-    format: Format
-
-
-async def receive_file(state: ServiceState, request: Request) -> ReceivedFile:
-    """Receives the file of a request."""
-    file: UploadFile | None = None
-    try:
+@asynccontextmanager
+async def received_file(
+    state: ServiceState, request: Request
+) -> AsyncIterator[tuple[UploadFile, Format]]:
+    """Receives the table in the body of a request, and removes its file at the end."""
+    async with AsyncExitStack() as files:
         try:
-            body = UploadBody(request, state.settings)
+            declared = _table_type(request)
             file = await asyncio.to_thread(state.datasets.begin)
-            await _receive(body, file)
+            files.callback(file.close)
+            block = bytearray()
+            async for piece in _receive(request, state.settings.max_upload_bytes):
+                block += piece
+                if len(block) >= _BLOCK_BYTES:
+                    await asyncio.to_thread(file.write, block)
+                    block.clear()
+            await asyncio.to_thread(file.write, block)
         except (ServiceError, OSError, *DATABASE_OUTAGES) as error:
             raise await _refusal(request, error) from None
-        format = detect_format(file.beginning, body.media_type)
-        return ReceivedFile(file, clean_name(body.name or ""), bool(body.name), format)
-    except BaseException:
-        if file is not None:
-            file.close()
-        raise
+        yield file, _detect_format(file.beginning, declared)
+
+
+def clean_name(name: str) -> str:
+    """Shortens a name to one printable line without directories."""
+    last = re.split(r"[/\\]", name[-4096:])[-1]
+    shown = "".join(c for c in last if unicodedata.category(c)[0] != "C")
+    return unicodedata.normalize("NFC", shown.strip())[:200] or "table"
+
+
+def _table_type(request: Request) -> str:
+    """Returns the media type of a body that is a table."""
+    given = media_type(request)
+    if given not in MEDIA_TYPES and given not in _ANY:
+        raise UnsupportedMediaType(
+            "Send the table as the whole body, e.g. with `curl --data-binary "
+            f"@table.csv`, as one of the types {', '.join(MEDIA_TYPES)}. "
+            f"Received: {given!r:.100}"
+        )
+    return given
+
+
+async def _receive(request: Request, most_bytes: int) -> AsyncIterator[bytes]:
+    """Yields the bytes of a table that is being uploaded."""
+    too_large = RequestTooLarge(
+        f"An upload may have at most {most_bytes} bytes (TFBBB_MAX_UPLOAD_BYTES); "
+        "Parquet files are the smallest."
+    )
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > most_bytes:
+        raise too_large
+    stream, num_bytes = request.stream(), 0
+    clock = asyncio.get_running_loop()
+    deadline, due = clock.time() + STALL_SECONDS, _BYTES_IN_TIME
+    while True:
+        try:
+            async with asyncio.timeout_at(deadline):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise UploadTimeout(
+                f"Less than {_BYTES_IN_TIME} bytes arrived in {STALL_SECONDS:g} s; "
+                f"upload the table again. Received: {num_bytes} bytes in all"
+            ) from None
+        if chunk is None:
+            return
+        num_bytes += len(chunk)
+        if num_bytes > most_bytes:
+            raise too_large
+        if num_bytes >= due:
+            deadline, due = clock.time() + STALL_SECONDS, num_bytes + _BYTES_IN_TIME
+        yield chunk
 
 
 async def _refusal(request: Request, error: Exception) -> Exception:
     """Makes the response to a refused upload close the connection."""
-    await discard(request)
+    await _discard(request)
     refusal = error if isinstance(error, ServiceError) else outage(error)
     if refusal is None:
         return error
@@ -78,12 +152,37 @@ async def _refusal(request: Request, error: Exception) -> Exception:
     return refusal
 
 
-async def _receive(body: UploadBody, file: UploadFile) -> None:
-    """Writes the body in blocks, in a thread."""
-    block = bytearray()
-    async for piece in body.pieces():
-        block += piece
-        if len(block) >= _BLOCK_BYTES:
-            await asyncio.to_thread(file.write, block)
-            block.clear()
-    await asyncio.to_thread(file.write, block)
+async def _discard(request: Request) -> None:
+    """Reads a small part of a refused body, so that the client can read the error.
+
+    Closing a connection on which data still arrives would drop the response.
+    """
+    left = _DISCARDED_BYTES
+    # The body may already have been read completely.
+    with suppress(TimeoutError, ClientDisconnect, RuntimeError):
+        async with asyncio.timeout(_DISCARDED_SECONDS):
+            async for chunk in request.stream():
+                left -= len(chunk)
+                if left < 0:
+                    break
+
+
+def _detect_format(beginning: bytes, media_type: str) -> Format:
+    """Detects the format from the first bytes of a file."""
+    if not beginning:
+        raise InvalidRequest("The upload is empty; send a table.")
+    if what := other_format(beginning):
+        raise UnsupportedMediaType(
+            "The upload must be CSV (also compressed with gzip or zstd), JSON lines, "
+            f"Parquet, Arrow IPC or a spreadsheet (.xlsx or .ods). Received: {what}"
+        )
+    found = table_format(beginning)
+    declared = MEDIA_TYPES.get(media_type)
+    if found is not None:
+        return found
+    if declared not in (None, "csv", "tsv"):
+        raise UnsupportedMediaType(
+            f"The declared type is {media_type}, but the content has another format. "
+            f"Received: {beginning[:16]!r}"
+        )
+    return declared or "csv"

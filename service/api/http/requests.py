@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.shared.database import timestamp
@@ -35,6 +36,12 @@ def add_to_log(**fields: object) -> None:
     line = _fields.get()
     if line is not None:
         line.update(fields)
+
+
+def media_type(request: Request) -> str:
+    """Returns the media type of the body in lower case; empty if it has none."""
+    given = request.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower()
 
 
 class Requests:

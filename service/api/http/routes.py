@@ -16,7 +16,6 @@ from starlette.types import Scope as ASGIScope
 
 from service.api.http.errors import ANY_ERROR
 from service.api.keys.credential import Scope
-from service.api.keys.keyring import Caller
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.errors import RequestTooLarge
 from service.shared.settings import Settings
@@ -46,18 +45,38 @@ class _NameConvertor(StringConvertor):
 register_url_convertor("name", _NameConvertor())
 
 
-class LimitedRoute(APIRoute):
-    """A route that limits the request body, before FastAPI reads it."""
+class ScopedRoute(APIRoute):
+    """A route that requires a key with a scope, and limits the request body.
+
+    Checks both before FastAPI reads the body, because FastAPI parses the body before it
+    calls any dependency. The dependency `may_predict`, `Training` or `may_administer`
+    gives the scope, `limit_body` the limit.
+
+    A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint, **options)
+        super().__init__(re.sub(r"{(\w+)}", r"{\1:name}", path), endpoint, **options)
         self.body_limit: int | str | None = getattr(endpoint, "body_limit", 2**20)
+        scopes = _scopes(self.dependant)
+        # None of those who sign in or out.
+        self.scope = max(scopes, key=lambda scope: len(scope.implied), default=None)
 
     async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Handles a request; checks the length before it reads the body."""
+        """Handles a request; checks scope and length before it reads the body."""
         if scope["method"] in cast(set[str], self.methods):
+            if self.scope is not None:
+                scope["state"]["caller"].require(self.scope)
             receive = self._limited(scope, receive)
-        await super().handle(scope, receive, send)
+        if scope["method"] != "DELETE":
+            await super().handle(scope, receive, send)
+            return
+        settings = scope["state"]["service"].settings
+        await asyncio.to_thread(free_reserve, settings)
+        try:
+            await super().handle(scope, receive, send)
+        finally:
+            await asyncio.to_thread(write_reserve, settings)
 
     def _limited(self, scope: ASGIScope, receive: Receive) -> Receive:
         """Returns `receive`, which counts the bytes of a body without a length."""
@@ -90,42 +109,6 @@ class LimitedRoute(APIRoute):
         return f"The body may have at most {most} bytes{named}; send fewer at once."
 
 
-class ScopedRoute(LimitedRoute):
-    """A route that requires a key with a scope, and limits the request body.
-
-    Checks both before FastAPI reads the body, because FastAPI parses the body before it
-    calls any dependency. The dependency `may_predict`, `Training` or `may_administer`
-    gives the scope, `limit_body` the limit.
-
-    A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
-    """
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(re.sub(r"{(\w+)}", r"{\1:name}", path), endpoint, **options)
-        scopes = set(_scopes(self.dependant))
-        if not scopes:
-            raise TypeError(
-                "A scoped route needs `may_predict`, `Training` or `may_administer` "
-                f"among its dependencies. Received: {path}, which has none of them"
-            )
-        self.scope = max(scopes, key=lambda scope: len(scope.implied))
-
-    async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Handles a request; checks scope and length before it reads the body."""
-        if scope["method"] in cast(set[str], self.methods):
-            caller: Caller = scope["state"]["caller"]
-            caller.require(self.scope)
-        if scope["method"] != "DELETE":
-            await super().handle(scope, receive, send)
-            return
-        settings = scope["state"]["service"].settings
-        await asyncio.to_thread(free_reserve, settings)
-        try:
-            await super().handle(scope, receive, send)
-        finally:
-            await asyncio.to_thread(write_reserve, settings)
-
-
 def scoped_router(prefix: str, tag: str, *scopes: Any) -> APIRouter:
     """Creates a router of `ScopedRoute`, all of which need some scopes."""
     return APIRouter(
@@ -151,7 +134,7 @@ class PlainRoute(ScopedRoute):
             await super().handle(scope, receive, send)  # Refuses the method.
             return
         state = scope["state"]
-        state["caller"].require(self.scope)
+        state["caller"].require(cast(Scope, self.scope))
         request = Request(scope, self._limited(scope, receive), send)
         response = await self.endpoint(state["service"], request, **request.path_params)
         await response(scope, receive, send)

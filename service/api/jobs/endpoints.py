@@ -1,6 +1,7 @@
 """`/v1/jobs`: submit, list, follow, cancel and retry jobs."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -23,9 +24,11 @@ from service.api.keys.keyring import Training
 from service.api.pagination import NextCursor, PageLimit, page
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job
-from service.shared.errors import JobStateConflict
+from service.shared.errors import JobStateConflict, Unavailable, UnknownModel
 from service.shared.files import JobFiles
 from service.shared.job_state import JobState
+
+logger = logging.getLogger(__name__)
 
 router = scoped_router("/v1/jobs", "jobs")
 
@@ -39,6 +42,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 _LOG_BYTES = 16 * 2**10
+_SECONDS_TO_LOAD = 10.0
 
 
 @router.post(
@@ -95,7 +99,7 @@ async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Returns the progress of a job, and its result."""
     status = await asyncio.to_thread(_read_status, state, id)
     if status.version is not None:
-        await state.latest_version.wait_for(status.name, status.version)
+        await _until_served(state, status.name, status.version)
     return status
 
 
@@ -190,10 +194,28 @@ async def follow_job(
         state.database, caller, id, sequence, state.stopping
     ):
         if "version" in event.data:
-            await state.latest_version.wait_for(
-                event.data["name"], event.data["version"]
-            )
+            await _until_served(state, event.data["name"], event.data["version"])
         yield event
+
+
+async def _until_served(state: ServiceState, name: str, version: int) -> None:
+    """Waits until a published version, or a newer one, is `latest`.
+
+    The API processes find new versions a moment later, until which the previous one
+    answers. Gives up after ten seconds, so that a success is always reported.
+    """
+    if (name, version) in state.served:
+        return
+    try:
+        async with asyncio.timeout(_SECONDS_TO_LOAD):
+            await state.models.load_newest(name)
+    except (Unavailable, TimeoutError) as error:
+        text = "version %d of the model %r does not serve requests yet: %r"
+        logger.info(text, version, name, error)
+        return
+    except UnknownModel:
+        pass  # It was deleted meanwhile.
+    state.served.add((name, version))
 
 
 def _read_status(state: ServiceState, id: str) -> JobStatus:

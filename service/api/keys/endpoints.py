@@ -6,7 +6,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from service.api.http.routes import LimitedRoute, limit_body, scoped_router
+from service.api.http.routes import ScopedRoute, limit_body, scoped_router
 from service.api.keys import repository
 from service.api.keys.authentication import cookie_name
 from service.api.keys.credential import Scope
@@ -16,7 +16,7 @@ from service.api.state import State
 from tfbbb.base.known_fields import KnownFields
 
 keys = scoped_router("/v1/keys", "keys", may_administer)
-session = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
+session = APIRouter(prefix="/v1/session", tags=["keys"], route_class=ScopedRoute)
 
 KeyId = Annotated[
     str,

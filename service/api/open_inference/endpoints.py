@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
+from service.api.http.requests import media_type
 from service.api.http.routes import limit_body, scoped_router
 from service.api.keys.keyring import may_predict
 from service.api.models.schemas import ModelName
@@ -17,7 +18,7 @@ from service.api.open_inference.schemas import (
     infer_response,
     model_metadata,
 )
-from service.api.predictions.answering import answer, media_type
+from service.api.predictions.answering import answer
 from service.api.state import State
 from service.predicting.descriptions import Metadata
 from service.shared.errors import UnsupportedMediaType

@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from service.api.http.requests import add_to_log
+from service.api.http.requests import add_to_log, media_type
 from service.api.state import ServiceState
 from service.predicting.codecs.codec import FORMATS, JSON
 from service.shared.errors import NotAcceptable, UnsupportedMediaType
@@ -141,12 +142,6 @@ async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
             watching.cancel()
 
 
-def media_type(request: Request) -> str:
-    """Returns the media type of the body in lower case; empty if it has none."""
-    given = request.headers.get("content-type", "")
-    return given.partition(";")[0].strip().lower()
-
-
 def check_not_encoded(request: Request) -> None:
     """Raises `UnsupportedMediaType` if the body is compressed."""
     encoding = request.headers.get("content-encoding", "identity")
@@ -158,33 +153,13 @@ def check_not_encoded(request: Request) -> None:
 
 
 def choose_media_type(request: Request, offered: Sequence[str], default: str) -> str:
-    """Returns the offered media type that `Accept` prefers (RFC 9110, 12.5.1)."""
+    """Returns the media type that `Accept` names first; weights are ignored."""
     accept = request.headers.get("accept", "").strip() or "*/*"
-    if accept == "*/*":
-        return default
-    qualities = dict(map(_read_range, accept.lower().split(",")))
-
-    def quality(kind: str) -> float:
-        ranges = (kind, f"{kind.partition('/')[0]}/*", "*/*")
-        return next((qualities[x] for x in ranges if x in qualities), 0.0)
-
-    best = max((default, *offered), key=quality)
-    if not quality(best):
-        raise NotAcceptable(
-            f"The service answers in {', '.join(offered)}. "
-            f"Received: Accept {accept!r:.100}"
-        )
-    return best
-
-
-def _read_range(text: str) -> tuple[str, float]:
-    """Returns a media range and its quality, 1 by default."""
-    kind, *parameters = (part.strip() for part in text.split(";"))
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "q":
-            try:
-                return kind, float(value)
-            except ValueError:
-                return kind, 0.0
-    return kind, 1.0
+    for wanted in accept.lower().split(","):
+        pattern = wanted.partition(";")[0].strip()
+        for kind in (default, *offered):
+            if fnmatchcase(kind, pattern):
+                return kind
+    raise NotAcceptable(
+        f"The service answers in {', '.join(offered)}. Received: Accept {accept!r:.100}"
+    )

@@ -9,6 +9,7 @@ from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file
 from service.api.predictions.routes import add_routes
 from service.api.predictions.schemas import (
+    FILE_NAME,
     REFUSED_OF_FILES,
     PredictResponse,
     file_response,
@@ -39,12 +40,15 @@ add_routes(
     "Predict a file with",
     "Returns the rows of a file with their predictions, in the format of the file, by",
     predict_file,
-    body=None,  # `UploadBody` counts the bytes.
+    body=None,  # `received_file` counts the bytes.
     response_class=Response,
     response_description="The file.",
     openapi_extra={
         "requestBody": upload_body(),
-        "parameters": query_parameters("In the URL", REFUSED_OF_FILES),
+        "parameters": [
+            *query_parameters("In the URL", REFUSED_OF_FILES),
+            FILE_NAME,
+        ],
     },
     responses={200: file_response()},
 )

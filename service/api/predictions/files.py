@@ -11,8 +11,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.api.datasets.body import MEDIA_TYPES
-from service.api.datasets.uploading import receive_file
+from service.api.datasets.uploading import MEDIA_TYPES, clean_name, received_file
 from service.api.predictions.answering import (
     check_not_encoded,
     choose_media_type,
@@ -37,22 +36,23 @@ async def predict_file(
     check_not_encoded(request)
     chosen = choose_media_type(request, (_FILE, PROGRESS), _FILE)
     options = dict(request.query_params)
+    shown = clean_name(options.pop("name", ""))
     for refused in options.keys() & {*REFUSED_OF_FILES}:
         raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
     version = await _find_version(state, name, asked)
     # The answer removes the files; if there is none, the block does.
     async with AsyncExitStack() as files:
-        received = await receive_file(state, request)
-        files.callback(received.file.close)
+        receiving = received_file(state, request)
+        file, format = await files.enter_async_context(receiving)
         output = await asyncio.to_thread(state.datasets.begin)
         files.callback(output.close)
         settings, store = state.settings, state.queue.store
         # Nothing here writes `.ods`.
-        written: Format = "xlsx" if received.format == "ods" else received.format
+        written: Format = "xlsx" if format == "ods" else format
         task = PredictTask(
-            path=received.file.path,
-            name=received.name,
-            format=received.format,
+            path=file.path,
+            name=shown,
+            format=format,
             limits=Limits.from_settings(settings),
             version=await asyncio.to_thread(store.version, name, version),
             parameters=options,
@@ -65,7 +65,7 @@ async def predict_file(
         files.push_async_callback(events.aclose)
         # Most mistakes show in the first rows, and get a status of their own.
         first = await unless_disconnected(request, anext(events))
-        named = f"{_stem(received.name)}-predicted.{written}"
+        named = f"{_stem(shown)}-predicted.{written}"
         headers = {"Model-Version": str(version), "Cache-Control": "no-store"}
         if chosen == PROGRESS:
             content, kind = _tell(first, events, named, output.path), PROGRESS

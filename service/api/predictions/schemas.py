@@ -107,18 +107,15 @@ def row_model(questions: Iterable[Question]) -> type[RowMoments]:
 RowPrediction = row_model(served_questions())
 
 
-class _NamedResponse(BaseModel):
+class PredictResponse(BaseModel):
+    """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
+
     model_name: str
     model_version: str
     num_samples: int
     classes: list[str] | None = Field(
         None, description="The classes, in the order of `probabilities`."
     )
-
-
-class PredictResponse(_NamedResponse):
-    """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
-
     calibration: dict[str, str] | None = Field(
         None,
         description="What calibrates the quantiles, intervals or prediction sets that "
@@ -148,6 +145,12 @@ def table_response() -> JsonObject:
     return {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
 
 
+FILE_NAME = {
+    "name": "name",
+    "in": "query",
+    "schema": {"type": "string"},
+    "description": "Name of the file, with which that of the answer begins.",
+}
 # Parameters of `:predict` whose answers no file has.
 REFUSED_OF_FILES = ("targets", "return_samples", "signature_name")
 

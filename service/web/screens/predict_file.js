@@ -32,8 +32,9 @@ export async function showFile(root, { parts, signal }) {
     async take(file, { stopped, tell }) {
       replace(result);
       tell(`Sending ${file.name} (${bytes(file.size)})…`);
-      const answer = await request(`${found.base}:predict-file`, {
-        method: "POST", body: file, signal: stopped, headers: { ...fileHeaders(file), Accept: PROGRESS },
+      const answer = await request(`${found.base}:predict-file?${new URLSearchParams({ name: file.name })}`, {
+        method: "POST", body: file, signal: stopped,
+        headers: { "Content-Type": "application/octet-stream", Accept: PROGRESS },
       });
       const { name, preview, blob } = await readAnswer(answer.body.getReader(), (done, of) =>
         tell(`${number(done)} of ${count(of, "row")}`, done / of));
@@ -42,14 +43,6 @@ export async function showFile(root, { parts, signal }) {
     },
   });
   replace(root, versionHead(found, "file"), h("h2", {}, "Predict a file"), zone.elements, result);
-}
-
-/** The headers that tell the name of a file. */
-function fileHeaders(file) {
-  return {
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
-  };
 }
 
 /** Reads lines of progress, then the file. */

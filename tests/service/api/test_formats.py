@@ -173,8 +173,8 @@ def test_arrow_types_are_read_as_numbers(
     ("accept", "kind"),
     [
         ("text/*", CSV),
-        ("application/json;q=0.4, text/csv;q=0.6", CSV),
-        ("application/*;q=0.1, application/json", "application/json"),
+        ("text/html, text/csv;q=0.6, application/json;q=0.4", CSV),
+        ("application/*;q=0.1, text/csv", ARROW),
     ],
 )
 def test_accept_chooses_the_format(
@@ -185,7 +185,7 @@ def test_accept_chooses_the_format(
 
 
 def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
-    answer = send(client, "diabetes", NUMBERS, accept="text/html, text/csv;q=0")
+    answer = send(client, "diabetes", NUMBERS, accept="text/html, image/*")
     assert answer.status_code == 406
     assert "answers in application/json, " in answer.json()["error"]
 

@@ -39,11 +39,9 @@ def written(table: pa.Table, format: Format, dialect: Dialect | None = None) -> 
 def send(
     client: httpx.Client, content: bytes, name: str, url: str = URL, **headers: str
 ) -> httpx.Response:
-    given = {
-        "Content-Type": "application/octet-stream",
-        "Content-Disposition": f'attachment; filename="{name}"',
-    }
-    return client.post(url, content=content, headers=given | headers)
+    given = {"Content-Type": "application/octet-stream"}
+    named = f"{url}{'&' if '?' in url else '?'}name={name}"
+    return client.post(named, content=content, headers=given | headers)
 
 
 @pytest.mark.few(4)

@@ -39,8 +39,9 @@ def train(client: httpx.Client) -> str:
     """Trains a model with the defaults; returns the id of its table."""
     table = io.BytesIO()
     pyarrow.csv.write_csv(samples.diabetes(), table)
-    form = {"file": (f"{NAME}.csv", table.getvalue(), "text/csv")}
-    dataset: str = client.post("/v1/datasets", files=form).json()["id"]
+    named = {"name": f"{NAME}.csv"}
+    answer = client.post("/v1/datasets", params=named, content=table.getvalue())
+    dataset: str = answer.json()["id"]
     spec = {"dataset_id": dataset, "target": "progression", "name": NAME}
     job = client.post("/v1/jobs", json=spec).json()["id"]
     while (found := client.get(f"/v1/jobs/{job}").json())["version"] is None:

@@ -5,7 +5,7 @@ from unittest import mock
 import httpx
 import pytest
 
-from service.api.datasets import body
+from service.api.datasets import uploading
 from service.shared import sandbox
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
@@ -34,7 +34,7 @@ def datasets(
     with (
         mock.patch.object(sandbox, "MOST_COLUMNS", 1000),
         mock.patch.object(sandbox, "MOST_DECOMPRESSED_BYTES", 50_000_000),
-        mock.patch.object(body, "STALL_SECONDS", 0.5),
+        mock.patch.object(uploading, "STALL_SECONDS", 0.5),
         serving(settings) as client,
     ):
         yield client

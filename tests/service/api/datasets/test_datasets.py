@@ -75,7 +75,7 @@ def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
 def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
     content = b"a,b\n1,2\n3,4\n"
     first = post(datasets, content)
-    second = datasets.post("/v1/datasets", files={"file": ("again.csv", content)})
+    second = post(datasets, content, name="again.csv")
     assert [first.status_code, second.status_code] == [201, 200]
     assert second.json() == first.json() | {"name": "again.csv"}
     # Without a name, the bytes keep the one that they have.

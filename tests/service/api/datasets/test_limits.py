@@ -72,12 +72,13 @@ def test_dataset_of_a_job_stays_until_the_job_ends(
     database.close()
 
 
-def test_start_removes_only_files_of_dead_processes(tmp_path: Path) -> None:
+def test_start_removes_old_uploads_and_unknown_datasets(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     with serving(settings) as client:
         made = post(client, TABLE).json()
     uploads, stored = settings.data_dir / "uploads", settings.data_dir / "datasets"
     (uploads / "dead.upload").write_bytes(b"a,b")
+    os.utime(uploads / "dead.upload", (0, 0))
     (stored / f"{'0' * 64}.csv").write_bytes(b"a,b")
     (stored / "notes.txt").write_text("of the operator")
     alive = upload_file.UploadFile(uploads, 0)
@@ -137,18 +138,16 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
 def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
     line = b"1," + b"x" * 9_997 + b"\n"
 
-    def form() -> Iterator[bytes]:
-        yield b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\na,b\n'
+    def content() -> Iterator[bytes]:
+        yield b"a,b\n"
         for _ in range(400):
             yield line * 10
-        yield b"1,2\r\n--x--\r\n"
 
     with serving(settings_of(tmp_path)) as client:
         post(client, TABLE)
         tracemalloc.start()
         try:
-            headers = {"content-type": "multipart/form-data; boundary=x"}
-            response = client.post("/v1/datasets", content=form(), headers=headers)
+            response = client.post("/v1/datasets", content=content())
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

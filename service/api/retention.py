@@ -1,8 +1,7 @@
 """Removes what the settings no longer keep: `tfbbb prune`, and `serve` once a day.
 
 A removal checks again, under the lock of the row, that nothing needs the thing, so that
-several services may remove at the same time. A process that is killed in between leaves
-nothing half removed that the next removal, or the next start, would not finish.
+several services may remove at the same time.
 """
 
 import asyncio
@@ -75,6 +74,7 @@ def prune(database: Database, settings: Settings, *, dry_run: bool) -> list[Item
     free_reserve(settings)
     with acting(Actor("retention")):
         removed = [item for item, remove in found if _is_removed(item, remove)]
+        finish_deletions(database, store)
     write_reserve(settings)
     return removed
 
@@ -143,7 +143,7 @@ def _find_versions(
             for one in going:
                 size = directory_bytes(store.models / name / str(one))
                 item = Item("version", f"{name}/{one}", size, made[name, one])
-                yield item, partial(_remove_version, database, store, name, one)
+                yield item, partial(delete_version, database, store, name, one)
 
 
 def _is_whole(store: Store, name: str, number: int) -> bool:
@@ -154,11 +154,6 @@ def _is_whole(store: Store, name: str, number: int) -> bool:
         logger.warning("kept all versions of %r, whose latest fails: %s", name, error)
         return False
     return True
-
-
-def _remove_version(database: Database, store: Store, name: str, number: int) -> None:
-    delete_version(database, store, name, number)
-    finish_deletions(database, store)
 
 
 def _find_jobs(database: Database, settings: Settings, before: float) -> _Found:

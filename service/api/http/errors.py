@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
@@ -68,14 +67,6 @@ def _describe_unreadable(cause: BaseException) -> str:
     return str(cause)
 
 
-def _methods(request: Request) -> list[str]:
-    """Returns the methods of a path; Starlette names those of one route only."""
-    path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
-    found = [route.methods for route in routes if route.path_regex.match(path)]
-    methods = {method for methods in found for method in methods or ()}
-    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
-
-
 def _body_fields(request: Request) -> Iterator[str]:
     """Yields the paths of the fields of the body that an endpoint takes."""
     dependant = getattr(request.scope.get("route"), "dependant", None)
@@ -132,10 +123,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
         if message == http.HTTPStatus(error.status_code).phrase:
             where = f"{request.method} {request.url.path}"
             message = f"{message}: {where}; /docs lists the API."
-        headers = dict(error.headers or {})
-        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["Allow"] = ", ".join(_methods(request))
-        return error_response(error.status_code, message, headers)
+        return error_response(error.status_code, message, error.headers)
 
     @app.exception_handler(ClientDisconnect)
     async def _disconnect(request: Request, error: ClientDisconnect) -> Response:

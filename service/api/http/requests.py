@@ -26,7 +26,6 @@ _PROBES = ("/health/", "/v2/health/")
 # Ids that need no quoting in logs and URLs.
 _SANE = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
 _METHODS = frozenset(HTTPMethod)
-MOST_MODELS = 100
 
 _fields: ContextVar[JsonObject | None] = ContextVar("fields", default=None)
 
@@ -54,16 +53,13 @@ class Requests:
 
     Requests that match no route, or have no valid key, are counted with the route
     `none`, and models that the service does not know with the label `other`, so that
-    clients cannot create labels. So are known models once `MOST_MODELS` have a label.
+    clients cannot create labels.
 
     HEAD is handled as GET; the server omits the body.
     """
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
-        self._models: set[str] = set()
-        # To find them by their labels takes longer than to count in them.
-        self._of_labels: dict[tuple[object, ...], tuple[Counter, Histogram]] = {}
         self._requests = Counter(
             "tfbbb_http_requests",
             "Answered requests.",
@@ -111,24 +107,11 @@ class Requests:
         context = scope.get("fastapi", {}).get("effective_route_context")
         route = getattr(context or scope.get("route"), "path_format", None) or "none"
         method = method if method in _METHODS else "other"
-        labels = method, route, self._model(scope), status
-        if labels not in self._of_labels:
-            found = self._requests.labels(*labels), self._seconds.labels(*labels[:3])
-            self._of_labels[labels] = found
-        counter, histogram = self._of_labels[labels]
-        counter.inc()
-        histogram.observe(seconds)
-
-    def _model(self, scope: Scope) -> str:
-        """Returns the label of a request's model, which is empty if it has none."""
         name: str | None = scope.get("path_params", {}).get("name")
-        if name is None or name in self._models:
-            return name or ""
-        models = scope["state"]["service"].models
-        if len(self._models) < MOST_MODELS and models.knows(name):
-            self._models.add(name)
-            return name
-        return "other"
+        if name is not None and not scope["state"]["service"].models.knows(name):
+            name = "other"
+        self._requests.labels(method, route, name or "", status).inc()
+        self._seconds.labels(method, route, name or "").observe(seconds)
 
 
 def choose_request_id(given: str) -> str:

@@ -88,23 +88,18 @@ def cookie_name(connection: HTTPConnection) -> str:
 
 
 def _check_page(connection: HTTPConnection) -> None:
-    """Raises `Forbidden` if a page of another origin made the browser's request.
+    """Raises `Forbidden` if a page of another origin would change something.
 
     A browser sends cookies, and reaches this machine, for any web page; `SameSite`
     alone does not distinguish the ports of a machine.
     """
-    headers = connection.headers
+    headers, name = connection.headers, connection.url.hostname
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    is_safe = connection.scope["method"] in ("GET", "HEAD")
-    if site is not None:
-        # A whole window may open it, a frame not: another page could steer the clicks.
-        opens = site == "none" or headers.get("sec-fetch-dest") == "document"
-        allowed = site == "same-origin" or (is_safe and opens)
-    elif origin is not None:
-        allowed = origin.partition("://")[2] == headers.get("host")
+    if site is None and origin is not None:  # Over plain HTTP, or of an old browser.
+        is_own = origin.partition("://")[2] == headers.get("host")
     else:
-        allowed = is_safe or "cookie" not in headers
-    if not allowed:
+        is_own = site in (None, "same-origin")
+    if not is_own and connection.scope["method"] not in ("GET", "HEAD"):
         raise Forbidden(
             "A page of another origin may not use your cookie: send the key as "
             "`Authorization: Bearer prefix.secret`. "
@@ -112,9 +107,9 @@ def _check_page(connection: HTTPConnection) -> None:
         )
     # A web page can let its own host name resolve to this machine (DNS rebinding), and
     # then has the same origin as a service that asks for no key.
-    (address, _), name = connection.scope["server"], connection.url.hostname
-    is_foreign = is_loopback(address) and not is_loopback(name or address)
-    if is_foreign and connection.state.service.settings.insecure:
+    address, _ = connection.scope["server"]
+    is_open = connection.state.service.settings.insecure
+    if is_open and is_loopback(address) and not is_loopback(name or address):
         raise Forbidden(
             "A service without keys accepts only the hosts localhost and 127.0.0.1, "
             f"also from a proxy. Received: the host {name!r:.100}"

@@ -5,13 +5,11 @@ sign-outs, `PREFIX.TIME.SIGNATURE`. So a session needs no row in the database, h
 secret of the key, and ends with it and when the key signs out.
 """
 
-import asyncio
 import hashlib
 import hmac
 import logging
 import math
-import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, cast
 
 import sqlalchemy
@@ -63,20 +61,13 @@ class Caller(BaseModel, frozen=True):
 ANYONE = Caller(key_id=None, name="anyone", scopes=Scope.ADMIN.implied)
 
 
-async def _caller(
-    request: Request,
-    # Documents in OpenAPI how to send a key; the middleware checks the key.
-    _: Annotated[
-        object,
-        Depends(
-            HTTPBearer(
-                auto_error=False,
-                scheme_name="key",
-                description="An API key, `prefix.secret`.",
-            )
-        ),
-    ],
-) -> Caller:
+# Documents in OpenAPI how to send a key; the middleware checks the key.
+_bearer = HTTPBearer(
+    auto_error=False, scheme_name="key", description="An API key, `prefix.secret`."
+)
+
+
+async def _caller(request: Request, _: Annotated[object, Depends(_bearer)]) -> Caller:
     """Returns the caller, whose scope `ScopedRoute` has checked."""
     return cast(Caller, request.state.caller)
 
@@ -101,7 +92,6 @@ class Keyring:
         self._known = LastKnown[tuple[bytes, bool], Caller](
             _KNOWN_SECONDS, _SECONDS_WITHOUT_DATABASE
         )
-        self._used: dict[str, float] = {}
 
     async def find(self, text: str, *, of_session: bool = False) -> Caller:
         """Returns the caller of a key or token, without the database if it is cached.
@@ -109,15 +99,9 @@ class Keyring:
         Raises `Unauthenticated` if the key is wrong, or no longer valid.
         """
         place = hashlib.sha256(text.encode()).digest(), of_session
-        caller = await self._known.get(
+        return await self._known.get(
             place, lambda: self.authenticate(text, of_session=of_session)
         )
-        key_id, now = caller.key_id, time.monotonic()
-        if key_id and now - self._used.get(key_id, -math.inf) >= _USE_SECONDS:
-            self._used[key_id] = now
-            loop = asyncio.get_running_loop()
-            loop.run_in_executor(None, self._record_use, caller)
-        return caller
 
     def authenticate(self, text: str, *, of_session: bool = False) -> Caller:
         """Returns the caller of a key or token, as the database has it now."""
@@ -129,15 +113,11 @@ class Keyring:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
+        if now - (key.last_used_at or 0.0) > _USE_SECONDS:
+            self._record_use(key, now)
         scopes = max((Scope(scope).implied for scope in key.scopes), key=len)
-        return Caller.model_validate(
-            {
-                "key_id": key.id,
-                "name": key.name,
-                "scopes": scopes,
-                "expires_at": expires_at,
-            }
-        )
+        ends = None if expires_at is None else datetime.fromtimestamp(expires_at, UTC)
+        return Caller(key_id=key.id, name=key.name, scopes=scopes, expires_at=ends)
 
     def start_session(self, caller: Caller) -> str:
         """Returns the token of a new session."""
@@ -159,16 +139,15 @@ class Keyring:
         """Clears the cache after a key was revoked or changed."""
         self._known.clear()
 
-    def _record_use(self, caller: Caller) -> None:
+    def _record_use(self, key: Key, now: float) -> None:
         """Records the use of a key, once a minute; only logs an error."""
-        use = sqlalchemy.update(Key).where(Key.id == caller.key_id)
+        use = sqlalchemy.update(Key).where(Key.id == key.id).values(last_used_at=now)
         try:
             with self._database.writing() as session:
-                now = self._database.now(session)
-                session.execute(use.values(last_used_at=now))
+                session.execute(use)
         except SQLAlchemyError as error:
             why = without_statement(error)
-            logger.warning("could not record the use of %r: %s", caller.name, why)
+            logger.warning("could not record the use of %r: %s", key.name, why)
 
 
 def _find_key(session: Session, text: str) -> tuple[Key, float | None]:

@@ -14,19 +14,19 @@ from service.api.models.schemas import ModelName
 from service.api.state import State
 from service.predicting.descriptions import ModelStatus
 from service.shared.database.tables import Label
-from service.shared.errors import InvalidRequest, LabelRefused
+from service.shared.errors import LabelRefused
 from service.shared.versions import LATEST
 from tfbbb.base.known_fields import KnownFields
-from tfbbb.base.texts import MOST_VERSIONS, is_model_name
+from tfbbb.base.texts import MODEL_NAME, MOST_VERSIONS
 
+_DESCRIPTION = (
+    "A label, e.g. `champion`. `latest` is the version that predicts by default."
+)
 LabelName = Annotated[
     str,
-    Path(
-        description="A label, e.g. `champion`. `latest` is the version that predicts "
-        "by default.",
-        openapi_examples={"automatic": {"value": LATEST}},
-    ),
+    Path(description=_DESCRIPTION, openapi_examples={"automatic": {"value": LATEST}}),
 ]
+NewLabelName = Annotated[str, Path(description=_DESCRIPTION, pattern=f"^{MODEL_NAME}$")]
 
 
 class LabelTarget(KnownFields):
@@ -84,14 +84,13 @@ async def put_label(
     state: State,
     caller: Training,
     name: ModelName,
-    label: LabelName,
+    label: NewLabelName,
     target: LabelTarget,
 ) -> LabelStatus:
     """Creates or moves a label, if its version predicts.
 
     The version to which `latest` moves is `latest` until a newer one is published.
     """
-    _check_name(label)
     problem = await state.models.load(name, target.version)
     if problem is not None:
         raise LabelRefused(
@@ -107,26 +106,15 @@ async def put_label(
 
 @router.delete("/{label}", status_code=204, summary="Delete a label")
 async def delete_label(
-    state: State, _: Training, name: ModelName, label: LabelName
+    state: State, _: Training, name: ModelName, label: NewLabelName
 ) -> None:
     """Deletes the label, but not its version.
 
     `latest` is then the newest version again.
     """
-    _check_name(label)
     await asyncio.to_thread(repository.delete, state.database, name, label)
 
 
 def _describe(row: Label) -> LabelStatus:
     fields = {"label": row.label, "version": row.number, "moved_at": row.moved_at}
     return LabelStatus.model_validate(fields)
-
-
-def _check_name(label: str) -> None:
-    """Raises unless a label may have this name."""
-    if not is_model_name(label):
-        raise InvalidRequest(
-            "A label must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin "
-            f"with a letter or digit. Received: {label!r:.100}",
-            "label",
-        )

@@ -62,7 +62,8 @@ async def answer(
             name,
             version,
             await request.body(),
-            arrival(request),
+            # `JsonErrorProtocol` notes when the first byte came.
+            request.scope.get("arrived", time.monotonic()),
             reads=reads,
             writes=writes,
             options=options,
@@ -71,12 +72,6 @@ async def answer(
     number = understood.version.number
     add_to_log(model=name, version=number, rows=understood.num_rows)
     return Response(answer.body, headers=answer.headers, media_type=answer.media_type)
-
-
-def arrival(request: Request) -> float:
-    """Returns when a request has arrived, from which its deadline counts."""
-    # `JsonErrorProtocol` notes when the first byte came.
-    return float(request.scope.get("arrived", time.monotonic()))
 
 
 def declared_size(request: Request, settings: Settings) -> int:

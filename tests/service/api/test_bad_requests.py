@@ -123,11 +123,28 @@ def test_wrong_parameter_is_named(
     assert re.search(message, message_of(ask(client, "diabetes", body), 400))
 
 
-@pytest.mark.parametrize("path", ["no_such", "diabetes%00", "..%2f..%2fetc"])
-def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
-    response = ask(client, path, {"instances": [[1, 2, 3]]})
-    message = message_of(response, 404)
-    if "%2f" not in path:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such",
+        "diabetes%00",
+        "..%2f..%2fetc%2fpasswd",
+        "%2e%2e",
+        ".staging",
+        "diabetes%2f1",
+        "%5c..%5c",
+        "-",
+        "%ff",
+        "\N{FULLWIDTH FULL STOP}",
+    ],
+)
+def test_no_name_leads_out_of_the_models(client: httpx.Client, name: str) -> None:
+    for path in (f"{name}:predict", f"{name}/versions/1:predict"):
+        response = client.post(f"/v1/models/{path}", json={"instances": [[1, 2, 3]]})
+        message = message_of(response, 404)
+    for path in (f"diabetes/versions/{name}", f"diabetes/labels/{name}"):
+        assert client.get(f"/v1/models/{path}").status_code in (400, 404)
+    if name == "no_such":
         assert "'diabetes', 'iris', 'patients'" in message
 
 

@@ -53,8 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     class Time:
         monotonic = staticmethod(lambda: now[0])
 
-    for module in ("keys.keyring", "last_known"):
-        monkeypatch.setattr(f"service.api.{module}.time", Time)
+    monkeypatch.setattr("service.api.last_known.time", Time)
     return now
 
 

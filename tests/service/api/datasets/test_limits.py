@@ -40,14 +40,13 @@ def post(client: httpx.Client, content: bytes, **headers: str) -> httpx.Response
     return client.post("/v1/datasets", content=content, headers=headers)
 
 
-def test_keys_share_a_dataset(tmp_path: Path) -> None:
-    with serving(settings_of(tmp_path)) as client:
-        body = {"name": "tests", "scopes": ["train"]}
-        key = f"Bearer {client.post('/v1/keys', json=body).json()['key']}"
-        mine = post(client, TABLE)
-        theirs = post(client, TABLE, authorization=key)
-        assert (mine.status_code, theirs.status_code) == (201, 200)
-        assert mine.json() == theirs.json()
+def test_keys_share_a_dataset(datasets: httpx.Client) -> None:
+    body = {"name": "tests", "scopes": ["train"]}
+    key = f"Bearer {datasets.post('/v1/keys', json=body).json()['key']}"
+    mine = post(datasets, b"shared,b\n1,2\n")
+    theirs = post(datasets, b"shared,b\n1,2\n", authorization=key)
+    assert (mine.status_code, theirs.status_code) == (201, 200)
+    assert mine.json() == theirs.json()
 
 
 def test_dataset_of_a_job_stays_until_the_job_ends(

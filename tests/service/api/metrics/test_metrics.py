@@ -1,12 +1,9 @@
 from pathlib import Path
 
 import httpx
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.api.http import requests
-from service.shared.settings import Settings
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import ask, wait_until_ready
 from tfbbb.version import __version__, commit
 
 
@@ -61,26 +58,6 @@ def test_models_say_how_sure_they_were(client: httpx.Client) -> None:
 def test_version_and_commit_of_the_service_are_labels(client: httpx.Client) -> None:
     labels = frozenset([__version__, commit()])
     assert figures(client)["tfbbb_build_info", labels] == 1
-
-
-def test_number_of_models_with_a_label_is_bounded(
-    saved_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requests, "MOST_MODELS", 1)
-    with serving(Settings(models=saved_models)) as client:
-        wait_until_ready(client)
-        for name in ("patients", "diabetes", "iris", "patients"):
-            assert client.get(f"/v1/models/{name}").status_code == 200
-        found = {
-            key: value
-            for (name, key), value in figures(client).items()
-            if name == "tfbbb_http_requests_total" and "/v1/models/{name}" in key
-        }
-    route = ("GET", "/v1/models/{name}", "200")
-    assert found == {
-        frozenset((*route, "patients")): 2,
-        frozenset((*route, "other")): 2,
-    }
 
 
 def test_disk_of_what_is_stored_is_counted(

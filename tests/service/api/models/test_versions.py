@@ -1,0 +1,76 @@
+"""What the service says of a version: its lineage and its report."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from tests.service.serving import ADMIN_KEY, ask
+from tests.waiting import wait_until
+from tfbbb.client import Client
+from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
+
+REPORT = {"format": 1, "task": "regression", "target": "progression"}
+
+
+def test_version_that_was_copied_into_its_place_has_a_lineage(
+    client: httpx.Client, publish: Callable[..., None], models: Path
+) -> None:
+    publish("copied", 1)
+    manifest = (models / "copied" / "1" / MANIFEST_PATH).read_bytes()
+    answer = client.get("/v1/models/copied/versions/1").json()
+    assert answer["lineage"]["digest"] == hashlib.sha256(manifest).hexdigest()
+    assert answer["lineage"]["job_id"] is None
+    description = answer["description"]
+    assert description["libraries"] == json.loads(manifest)["libraries"]
+    assert description["metrics"] == json.loads(manifest)["metrics"]
+
+
+def test_version_changed_after_adoption_is_reported_and_not_served(
+    client: httpx.Client, publish: Callable[..., None], models: Path
+) -> None:
+    publish("changed", 1)
+    assert client.get("/v1/models/changed/versions/1").json()["lineage"] is not None
+    manifest = models / "changed" / "1" / MANIFEST_PATH
+    manifest.write_text(manifest.read_text().replace("442", "443", 1))
+
+    def status() -> str:
+        (found,) = client.get("/v1/models/changed").json()["model_version_status"]
+        return str(found)
+
+    wait_until(lambda: "another manifest" in status())
+    response = ask(client, "changed/versions/1", {"instances": [[1, 2, 3]]})
+    assert response.status_code == 503
+
+
+def test_report_is_answered_as_written_and_may_be_cached(
+    client: httpx.Client, publish: Callable[..., None], models: Path
+) -> None:
+    publish("reported", 1)
+    path = models / "reported" / "1" / "assets.extra" / REPORT_FILE
+    path.write_text(json.dumps(REPORT))
+    url = "/v1/models/reported/versions/1/report"
+    response = client.get(url)
+    assert response.json() == REPORT
+    assert response.headers["content-type"] == "application/json"
+    assert "immutable" in response.headers["cache-control"]
+    # The next user of a browser, with another key, must not see it.
+    assert response.headers["vary"] == "Authorization, Cookie"
+    with Client(str(client.base_url), ADMIN_KEY) as service:
+        assert service.model("reported").describe_report(1) == REPORT
+
+
+def test_version_without_a_report_is_said(
+    client: httpx.Client, publish: Callable[..., None]
+) -> None:
+    publish("unreported", 1)
+    response = client.get("/v1/models/unreported/versions/1/report")
+    assert response.status_code == 404
+    assert response.json()["error"].endswith(
+        "Received: version 1 of the model 'unreported'"
+    )
+    unknown = client.get("/v1/models/unreported/versions/2/report")
+    assert unknown.status_code == 404
+    assert "no such version" in unknown.json()["error"]

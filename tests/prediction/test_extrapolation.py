@@ -122,7 +122,7 @@ def test_rows_among_the_training_rows_keep_their_predictions(both):
 
 def test_the_deviation_is_as_defined(model):
     familiarity = model.familiarity
-    known, row = familiarity.representatives, familiarity.encode(BEYOND).numpy()
+    known, row = familiarity.rows.numpy(), familiarity.encode(BEYOND).numpy()
     distances = np.sqrt(np.square(known - row[:, np.newaxis]).sum(axis=2))
     gaps = np.abs(known - row[:, np.newaxis]).min(axis=1).max(axis=1)
     order = np.argsort(distances, axis=1)
@@ -132,10 +132,11 @@ def test_the_deviation_is_as_defined(model):
         return np.sort(np.delete(others, place))[:5].mean()
 
     own = np.array([own_distance(place) for place in range(len(known))])
-    scores = np.sort(np.asarray(familiarity._known.scores), axis=1)[:, 297]
     relative = np.sort(distances, axis=1)[:, :5].mean(axis=1)
     relative /= np.maximum(own[order[:, :5]].mean(axis=1), 0.05)
-    exceedance = np.maximum(gaps / max(scores[0], 0.05), relative / max(scores[2], 1.0))
+    # Of gaps and distances that 99 % of the training rows do not exceed.
+    gap_unit, _, distance_unit = familiarity._units
+    exceedance = np.maximum(gaps / gap_unit, relative / distance_unit)
     locations = model.likelihood.locations(Y)
     spread = locations[order[:, :20], 0].std(axis=1)
     expected = 0.5 * spread * np.sqrt(np.log(np.maximum(exceedance, 1.0)))

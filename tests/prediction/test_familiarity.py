@@ -22,7 +22,7 @@ def mixed_columns(n, seed):
     }
 
 
-def scores_by_definition(known, row):
+def parts_by_definition(known, row):
     """The largest gap and the relative distance of a row beside others."""
     distances = np.sqrt(np.square(known - row).sum(axis=1))
     nearest = np.argsort(distances)[:5]
@@ -61,23 +61,27 @@ def test_familiarity_is_the_rank_of_its_formula():
     x = RNG.normal(size=(60, 3))
     familiarity = tfbbb.Familiarity.fit(x)
     known = familiarity.encode(x).numpy().astype(np.float64)
-    scores = np.array(
+    parts = np.array(
         [
-            scores_by_definition(np.delete(known, place, axis=0), known[place])
+            parts_by_definition(np.delete(known, place, axis=0), known[place])
             for place in range(60)
         ]
     )
-    new = RNG.normal(size=(40, 3)) * 1.5
+    units = np.maximum(np.sort(parts, axis=0)[59], [0.05, 1.0])
+
+    def score(own, count):
+        exceedance = np.max(own / units)
+        return exceedance / (1.0 + exceedance) - count
+
+    others = np.sum(parts >= parts[:, np.newaxis], axis=1).min(axis=1) - 1
+    scores = np.array(list(map(score, parts, others)))
     expected = []
+    new = 1.5 * RNG.normal(size=(40, 3))
     for row in familiarity.encode(new).numpy():
-        own = scores_by_definition(known, row)
-        rank = np.min(np.sum(scores >= own, axis=0))
-        # Others of a training row are the other ones and the new row.
-        others = np.sum(scores >= scores[:, np.newaxis], axis=1) - 1 + (own >= scores)
-        expected.append((1 + np.sum(others.min(axis=1) <= rank)) / 61)
-    # A row that has its rank by two scores is counted by one of them.
-    np.testing.assert_allclose(familiarity(new), expected, atol=1.1 / 61)
-    assert np.mean(np.abs(familiarity(new) - expected) < 1e-6) > 0.8
+        own = parts_by_definition(known, row)
+        count = np.sum(parts >= own, axis=0).min()
+        expected.append((1 + np.sum(scores >= score(own, count))) / 61)
+    np.testing.assert_allclose(familiarity(new), expected, rtol=1e-5)
 
 
 def test_few_rows_of_many_columns_raise_no_false_alarms():
@@ -268,10 +272,10 @@ def test_rows_of_other_columns_are_refused(rows, message):
     [
         (np.zeros((1, 3)), "at least 20 rows"),
         (np.zeros((30, 1251)), "at most 1250 columns"),
-        ("abc", "need an axis. Received: array"),
-        ({"a": np.zeros(30), "b": 2.0}, r"need an axis.*of column 'b'"),
-        ({"a": np.zeros(30), "b": np.zeros(20)}, "30 rows of column 'a', 20 of 'b'"),
-        ([np.zeros((30, 1)), tf.zeros([20, 1])], "30 rows of column 0, 20 of 1"),
+        ("abc", r"need an axis of rows.*\{0: \(\)\}"),
+        ({"a": np.zeros(30), "b": 2.0}, r"need an axis.*'b': \(\)"),
+        ({"a": np.zeros(30), "b": np.zeros(20)}, r"'a': \(30,\), 'b': \(20,\)"),
+        ([np.zeros((30, 1)), tf.zeros([20, 1])], r"0: \(30, 1\), 1: \(20, 1\)"),
         ({}, "at least one column"),
         ([], "at least one column"),
     ],
@@ -283,7 +287,7 @@ def test_rows_that_cannot_be_fitted_are_refused(x, message):
 
 def test_a_familiarity_of_other_inputs_is_refused():
     model = small_model()
-    with pytest.raises(ValueError, match="must have the columns"):
+    with pytest.raises(ValueError, match="for 4 inputs"):
         model.familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
     with pytest.raises(ValueError, match="5 columns for 4 inputs"):
         model.familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 5)))

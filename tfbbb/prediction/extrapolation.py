@@ -218,12 +218,20 @@ class Extrapolation:
     def _compare(self, values: Tensor) -> Compared:
         familiarity = self.familiarity
         rows = familiarity.encoding.encode(values)
-        missing = None if self.changes is None else rows[:, len(self.slopes) :]
-        found, deviation = _compare_beyond(familiarity, self._locations, rows, missing)
+        places = familiarity.nearest(rows, LEAST_ROWS)
+        found, exceedance = familiarity.compare(rows, places)
+        missing = rows[:, len(self.slopes) :]
+        if self.changes is not None:
+            # A missing cell has the value of the nearest row, so it is not farther.
+            nearest = tf.gather(familiarity.rows, places[:, 0])
+            is_missing = tf.concat([missing, missing], axis=1) > 0.0
+            filled = tf.where(is_missing, nearest, rows)
+            _, exceedance = familiarity.compare(filled, places)
+        deviation = _deviation_beyond(exceedance, tf.gather(self._locations, places))
         variance = tf.square(tf.minimum(self.amplitudes * deviation, self._most))
         outside = familiarity.outside_ranges(rows)
         variance += tf.matmul(outside, np.square(self.slopes))
-        if missing is not None:
+        if self.changes is not None:
             variance += tf.square(self._deviation_of_missing(missing))
         return found, tf.sqrt(variance)
 
@@ -273,21 +281,13 @@ class Extrapolation:
         return f"<Extrapolation {amplitudes=}, {largest_slopes=}>"
 
 
-def _compare_beyond(
-    familiarity: Familiarity, locations: Tensor, rows: Tensor, missing: Tensor | None
-) -> Compared:
-    """Returns familiarity [n] and `spread sqrt(log(max(1, exceedance)))` [n, k].
+def _deviation_beyond(exceedance: Tensor, locations: Tensor) -> tf.Tensor:
+    """Returns `spread sqrt(log(max(1, exceedance)))`, [n, k].
 
-    Missing cells, [n, p], do not make an encoded row farther.
+    The spread is that of the locations of the nearest rows, [n, m, k].
     """
-    places = familiarity.nearest(rows, LEAST_ROWS)
-    scores = of_known = familiarity.scores(rows, places)
-    if missing is not None:
-        of_known = familiarity.scores(rows, places, missing)
-    exceedance = familiarity.exceedance(of_known)
     growth = tf.sqrt(tf.math.log(tf.maximum(exceedance, 1.0)))
-    spread = tf.math.reduce_std(tf.gather(locations, places), axis=1)
-    return familiarity.of_scores(scores), spread * growth[:, tf.newaxis]
+    return tf.math.reduce_std(locations, axis=1) * growth[:, tf.newaxis]
 
 
 class Fitted(NamedTuple):
@@ -308,7 +308,7 @@ def _fit_blocks(
     from sklearn.ensemble import ExtraTreesRegressor
 
     generator = np.random.default_rng(seed)
-    rows, most = familiarity.representatives, np.std(locations, axis=0)
+    rows, most = familiarity.rows.numpy(), np.std(locations, axis=0)
     if len(rows) > _MOST_ROWS:
         chosen = generator.choice(len(rows), _MOST_ROWS, replace=False)
         rows, locations = rows[chosen], locations[chosen]
@@ -335,8 +335,10 @@ def _fit_blocks(
         of_block, of_others = np.split(locations[places] - predicted, [len(left_out)])
         typical = np.median(np.abs(of_others), axis=0) / _MEDIAN_OF_NORMAL
         of_known = Familiarity(familiarity.encoding, rows[known])
+        near = of_known.nearest(rows[left_out], LEAST_ROWS).numpy()
+        _, exceedance = of_known.compare(rows[left_out], near)
         known_locations = locations[known].astype(np.float32)
-        _, deviations = _compare_beyond(of_known, known_locations, rows[left_out], None)
+        deviations = _deviation_beyond(exceedance, known_locations[near])
         outside = of_known.outside_ranges(rows[left_out])
         scales = np.broadcast_to(typical, of_block.shape)
         found.append((of_block, scales, deviations.numpy(), outside.numpy()))

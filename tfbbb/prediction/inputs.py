@@ -1,6 +1,7 @@
-"""The inputs of a prediction, in the structure of a model's own inputs."""
+"""The inputs of a prediction: in the structure of a model's own inputs, or compared."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -8,10 +9,16 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.array_library import numpy_of
 from tfbbb.base.numbers import in_dtype
 from tfbbb.base.private_apis import graph_of
-from tfbbb.base.types import ArrayLike, Structure
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.prediction.gathered import SparseRows, gathered
+from tfbbb.tables.values import MISSING_DATE
+
+# Codes of texts: float32 represents them exactly.
+_CODES = 1 << 24
+NO_TEXT = np.float64(0x9AE16A3B2F90404F % _CODES)
 
 
 def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:
@@ -227,3 +234,75 @@ def _check_rows(tensors: Sequence[tf.Tensor]) -> None:
         )
     if lengths[0] == 0:
         raise ValueError("There are no rows to predict. Received: x with 0 rows")
+
+
+def columns_of(
+    x: Any, names: Sequence[str] | None = None
+) -> dict[str | int, ArrayLike]:
+    """Returns rows as columns by name, or by number if they have no names.
+
+    Texts without a value become empty, dates seconds since 1970.
+    """
+    columns: dict[str | int, Any]
+    if hasattr(x, "columns") and hasattr(x, "__getitem__"):
+        x = {str(name): x[name] for name in x.columns}
+    if names is not None:
+        if not isinstance(x, Mapping) or any(name not in x for name in names):
+            given = sorted(x) if isinstance(x, Mapping) else type(x).__name__
+            raise ValueError(
+                f"Rows must be a dictionary with the columns {list(names)}. "
+                f"Received: {given}"
+            )
+        columns = {name: x[name] for name in names}
+    elif isinstance(x, Mapping):
+        columns = dict(x)
+    else:
+        flat = tree.flatten(x)
+        # Rows may be lists of numbers.
+        plain = isinstance(x, list | tuple) and flat and np.ndim(flat[0]) == 0
+        columns = dict(enumerate([x] if plain else flat))
+    if not columns:
+        raise ValueError(f"Rows need at least one column. Received: {x!r}")
+    if not tf.executing_eagerly():
+        return columns
+    columns = {name: _as_array(column) for name, column in columns.items()}
+    lengths = {column.shape[:1] for column in columns.values()}
+    if len(lengths) > 1 or () in lengths:
+        shapes = {name: column.shape for name, column in columns.items()}
+        raise ValueError(
+            "All columns need an axis of rows, and the same number of them. "
+            f"Received: columns of shapes {shapes!s:.500}"
+        )
+    return columns
+
+
+def _as_array(column: Any) -> np.ndarray:
+    array = np.asarray(column)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[s]").astype(np.int64)
+    if array.dtype.kind != "O":
+        return array
+    missing = np.array([value is None or value != value for value in array.flat])
+    texts = np.array([isinstance(value, str | bytes) for value in array.flat])
+    if texts.any() and (texts | missing).all():
+        return np.where(missing.reshape(array.shape), "", array).astype(object)
+    return np.where(missing.reshape(array.shape), np.nan, array).astype(np.float64)
+
+
+def matrix_of(columns: Mapping[Any, ArrayLike]) -> tuple[Tensor, np.ndarray]:
+    """Returns columns as a matrix, float64 [n, p], and which of it are texts, [p].
+
+    Missing numbers are NaN, and texts are codes.
+    """
+    parts, texts = [], []
+    for column in columns.values():
+        xp = numpy_of(column)
+        is_text = tf.as_dtype(column.dtype) == tf.string
+        given = tf.strings.to_hash_bucket_fast(column, _CODES) if is_text else column
+        part = xp.asarray(given, np.float64)
+        if column.dtype == np.int64:
+            part = xp.where(column == MISSING_DATE, np.float64(np.nan), part)
+        width = math.prod(part.shape[1:])
+        parts.append(xp.reshape(part, [-1, width]))
+        texts += [is_text] * width
+    return numpy_of(*parts).concatenate(parts, axis=1), np.array(texts, bool)

@@ -134,7 +134,14 @@ CASES = [
     ),
     case("Range", start=np.int32(7), limit=np.int32(-2), delta=np.int32(-3)),
     case("Range", start=np.float32(0.5), limit=np.float32(3), delta=np.float32(0.5)),
+    *[
+        case("Range", start=np.float32(0), limit=np.float32(end), delta=np.float32(0.1))
+        for end in (0.3, 0.7, 1.0, 6.1, -1.0)
+    ],
     case("Reshape", tensor=X, shape=axes(4, -1)),
+    case("Select", condition=np.array([True, False]), t=X, e=Y),
+    case("Select", condition=TRUTH, t=WHOLE, e=2 * WHOLE),
+    case("Select", condition=np.array(False), t=X, e=Y),
     case("SelectV2", condition=TRUTH, t=WHOLE, e=np.array(9, np.int32)),
     case("Slice", input=X, begin=axes(0, 1, 2), size=axes(1, -1, 2)),
     case("SparseSoftmaxCrossEntropyWithLogits", features=X[0], labels=axes(0, 3, 1)),

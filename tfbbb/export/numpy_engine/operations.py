@@ -405,7 +405,18 @@ def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _range(first: Any, end: Any, step: Any) -> np.ndarray:
-    return np.arange(first, end, step, dtype=first.dtype)
+    if first.dtype.kind != "f":
+        return np.arange(first, end, step, dtype=first.dtype)
+    # In their own precision, step by step, NumPy's would have other ends.
+    number = max(0, math.ceil((end - first) / step))
+    steps = np.concatenate([first.reshape(1), np.full(number, step)])[:number]
+    return np.add.accumulate(steps, dtype=first.dtype)
+
+
+def _select(chosen: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    # A vector chooses among rows.
+    ones = [1] * (x.ndim - np.ndim(chosen))
+    return np.where(np.reshape(chosen, [*np.shape(chosen), *ones]), x, y)
 
 
 def _reshape(shape: np.ndarray) -> Operation:
@@ -616,6 +627,7 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "Relu6": _always(lambda x: np.clip(x, 0, 6)),
     "Reshape": _arranged(_reshape),
     "ReverseV2": _always(lambda x, axes: np.flip(x, tuple(axes.tolist()))),
+    "Select": _always(_select),
     "SelectV2": _always(np.where),
     "Selu": _always(_selu),
     "Shape": _shape,

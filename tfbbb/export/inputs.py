@@ -64,7 +64,7 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
     if not isinstance(inputs, ReadColumns):
         return _arrange(inputs, manifest)
     for feature in manifest.features:
-        if feature.name in inputs.unreadable and not _may_miss(feature):
+        if feature.name in inputs.unreadable and not feature.may_miss:
             row, fault = inputs.unreadable[feature.name][0]
             raise InputError(f"Row {row + 1}: {fault}.", feature.name)
     tensors = _arrange(inputs, manifest)
@@ -156,16 +156,13 @@ def listed(features: Sequence[Feature], most: int = 20) -> str:
 def number(value: object, row: int, feature: Feature) -> float:
     """Returns one value of a numeric column; NaN if it is missing and may be."""
     if _is_missing(value):
-        if not _may_miss(feature):
+        if not feature.may_miss:
             raise _missing(row, feature)
         return math.nan
     if not isinstance(value, Real | np.bool_):
         not_text = ", not text" if isinstance(value, str) else ""
-        raise InputError(
-            f"Row {row}, column {feature.name!r} needs a number or a boolean (true, "
-            f"false){not_text}. Received: {abbreviate(value)}",
-            feature.name,
-        )
+        needs = f"a number or a boolean (true, false){not_text}"
+        raise _wrong(value, row, feature, needs)
     try:
         return float(value)
     except OverflowError:
@@ -176,24 +173,16 @@ def number(value: object, row: int, feature: Feature) -> float:
 
 def text(value: object, row: int, feature: Feature) -> str:
     """Returns one value of a categorical column; empty if it is missing and may be."""
-    if _is_missing(value) or (isinstance(value, str) and not value):
-        if not _may_miss(feature):
+    if _is_missing(value) or value == "":
+        if not feature.may_miss:
             raise _missing(row, feature)
         return ""
     if not isinstance(value, str):
-        raise InputError(
-            f"Row {row}, column {feature.name!r} needs text. "
-            f"Received: {abbreviate(value)}",
-            feature.name,
-        )
+        raise _wrong(value, row, feature, "text")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InputError(
-            f"Row {row}, column {feature.name!r} needs text that UTF-8 can hold. "
-            f"Received: {abbreviate(value)}",
-            feature.name,
-        ) from None
+        raise _wrong(value, row, feature, "text that UTF-8 can hold") from None
     return compose_letters(value)
 
 
@@ -209,10 +198,6 @@ def _texts(values: Iterable[Any], feature: Feature) -> list[str]:
     except (TypeError, UnicodeEncodeError):
         pass
     return [text(value, row, feature) for row, value in enumerate(given, 1)]
-
-
-def _may_miss(feature: Feature) -> bool:
-    return feature.missing or feature.imputed
 
 
 def _is_missing(value: object) -> bool:
@@ -240,7 +225,7 @@ def _matrix(values: npt.ArrayLike, manifest: Manifest) -> np.ndarray:
         array = np.stack([_column(array[:, i], f) for i, f in enumerate(features)], 1)
     numbers, wrong = _converted(array, features[0])
     if wrong.any():
-        wrong &= ~(np.isnan(numbers) & [_may_miss(feature) for feature in features])
+        wrong &= ~(np.isnan(numbers) & [feature.may_miss for feature in features])
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise _not_a_number(array[row, column], row + 1, features[column])
@@ -281,7 +266,7 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     if isinstance(notation, NumberNotation):
         array = notation.without_missing_values(array)
     numbers, wrong = _converted(array, feature)
-    if _may_miss(feature):
+    if feature.may_miss:
         wrong &= ~np.isnan(numbers)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -321,28 +306,21 @@ def _numbers(values: Any, feature: Feature) -> np.ndarray:
 
 def _dates(values: Any, feature: Feature) -> np.ndarray:
     """Returns the dates of a column in seconds since 1970, int64."""
-    array = np.asarray(values) if isinstance(values, np.ndarray) else None
-    if array is not None and array.dtype.kind == "M":
-        dates = array.astype("datetime64[s]").astype(np.int64)
-    elif array is not None and array.dtype.kind in "iu":
-        dates = _with_digits_as_seconds(array.astype(np.int64), feature)
-        far = (np.abs(dates) >= _FAR) & (dates != MISSING_DATE)
-        if far.any():
-            row = int(np.argmax(far)) + 1
-            _whole_seconds(array[row - 1], row, feature)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        dates = values.astype("datetime64[s]").astype(np.int64)
     else:
-        dates = np.full(len(values), MISSING_DATE)
-        others = []
+        dates, others = np.full(len(values), MISSING_DATE), list[int]()
         for place, value in enumerate(values):
-            if isinstance(value, Real | np.bool_) and not _is_missing(value):
-                dates[place] = _whole_seconds(value, place + 1, feature)
-                dates[place] = _with_digits_as_seconds(dates[[place]], feature)[0]
+            if isinstance(value, Real | np.bool_):
+                if not (_is_missing(value) or value == MISSING_DATE):
+                    dates[place] = _whole_seconds(value, place + 1, feature)
             elif not _is_missing(value):
                 others.append(place)
+        dates = _with_digits_as_seconds(dates, feature)
         given = [values[place] for place in others]
         dates[others] = _read(feature.column, given, others, feature)
     missing = dates == MISSING_DATE
-    if missing.any() and not _may_miss(feature):
+    if missing.any() and not feature.may_miss:
         raise _missing(int(np.argmax(missing)) + 1, feature)
     return dates
 
@@ -362,11 +340,7 @@ def _with_digits_as_seconds(dates: np.ndarray, feature: Feature) -> np.ndarray:
 
 def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
     if not (math.isfinite(value) and abs(value) < _FAR):
-        raise InputError(
-            f"Row {row}, column {feature.name!r} needs a date, or seconds since 1970. "
-            f"Received: {abbreviate(value)}",
-            feature.name,
-        )
+        raise _wrong(value, row, feature, "a date, or seconds since 1970")
     return math.floor(value)
 
 
@@ -391,21 +365,13 @@ def _read(
         try:
             read([value])
         except faults:
-            raise _unreadable(value, place + 1, feature) from None
+            needs, notation = f"a {column.meaning}", column.notation
+            if notation is not None and (described := notation.describe()):
+                needs += f" ({described})"
+            raise _wrong(value, place + 1, feature, needs) from None
     raise InputError(
         f"The column {feature.name!r} has values of several types; give all of them "
         f"as text. Received: {abbreviate(values)}",
-        feature.name,
-    )
-
-
-def _unreadable(value: object, row: int, feature: Feature) -> InputError:
-    notation = feature.column.notation
-    described = "" if notation is None else notation.describe()
-    needs = feature.column.meaning
-    return InputError(
-        f"Row {row}, column {feature.name!r} needs a {needs}"
-        f"{f' ({described})' if described else ''}. Received: {abbreviate(value)}",
         feature.name,
     )
 
@@ -425,6 +391,16 @@ def _converted(array: np.ndarray, feature: Feature) -> tuple[np.ndarray, np.ndar
     return numbers, ~np.isfinite(numbers) if wrong is None else wrong
 
 
+def _wrong(value: object, row: int, feature: Feature, needs: str) -> InputError:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return InputError(
+        f"Row {row}, column {feature.name!r} needs {needs}. "
+        f"Received: {abbreviate(value)}",
+        feature.name,
+    )
+
+
 def _missing(row: int, feature: Feature) -> InputError:
     return InputError(
         f"Row {row}, column {feature.name!r} has no value, but the model was trained "
@@ -433,16 +409,13 @@ def _missing(row: int, feature: Feature) -> InputError:
     )
 
 
-def _not_a_number(value: object, row: int, feature: Feature) -> InputError:
+def _not_a_number(value: Any, row: int, feature: Feature) -> InputError:
     if _is_missing(value):
         return _missing(row, feature)
     needs = "a number that is finite in single precision, up to 3.4e38"
     if feature.dtype is not None:
         needs = f"a finite number of the type {feature.dtype}, as the model's input"
-    return InputError(
-        f"Row {row}, column {feature.name!r} needs {needs}. Received: {value!s:.100}",
-        feature.name,
-    )
+    return _wrong(value, row, feature, needs)
 
 
 def any_row(manifest: Manifest) -> dict[str, list[float] | list[str]]:

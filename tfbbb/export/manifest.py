@@ -76,6 +76,11 @@ class Feature:
     # The data type of the tensor of numbers, such as "int32"; None for float32.
     dtype: str | None = None
 
+    @property
+    def may_miss(self) -> bool:
+        """Whether a row to predict may lack a value of the column."""
+        return self.missing or self.imputed
+
     @cached_property
     def column(self) -> "Column":
         """The description with which a table's column is read."""

@@ -89,7 +89,7 @@ def _signature(manifest: Manifest) -> Any:
         types.ColSpec(
             schema.AnyType(),
             feature.name,
-            required=not (feature.missing or feature.imputed),
+            required=not feature.may_miss,
         )
         for feature in manifest.features
     ]
@@ -120,8 +120,7 @@ class _FrameModel:
         """Returns the moments of the predictive distribution of each row."""
         manifest = self._model.manifest
         for feature in manifest.features:
-            optional = feature.missing or feature.imputed
-            if optional and feature.name not in frame.columns:
+            if feature.may_miss and feature.name not in frame.columns:
                 frame = frame.assign(**{feature.name: None})
         found = self._model.predict(frame, **(params or {}))
         answers = answer_table(found, {}, manifest.classes).to_pandas()

@@ -1,19 +1,23 @@
 """The properties of a model's layers that prediction needs before it runs them."""
 
+import functools
 import itertools
 import math
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.private_apis import (
     graph_of,
     nodes_by_depth,
     output_structure,
+    own_variables,
     producer,
     run_through_graph,
     sublayers,
@@ -24,9 +28,11 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.row_axes import RowAxes, row_axes
 from tfbbb.layers.sharing import calls_per_pass
-from tfbbb.prediction.constants import Constants
 from tfbbb.prediction.output_mask import OutputMask
 
+_NUMBERS = (int, float, complex, np.generic)
+_PLAIN = (*_NUMBERS, str, bytes, type(None), tf.DType, tf.TensorShape)
+_VALUES = (*_NUMBERS, np.ndarray, tf.Tensor, tf.Variable)
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
 # Each holds its graphs and its last draws.
@@ -62,7 +68,7 @@ class Structure:
     def __init__(self, model: keras.Model):
         # Hold references so that layer ids are not reused.
         self.layers = sublayers(model)
-        self._constants = Constants(self.layers)
+        self._constants = _constants(self.layers)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
         axes = row_axes(model)
@@ -119,7 +125,7 @@ class Structure:
             and all(
                 one is other for one, other in zip(layers, self.layers, strict=True)
             )
-            and Constants(layers).are_same(self._constants)
+            and _are_same(_constants(layers), self._constants)
             and all(info.layer.members == self.members for info in self.layer_infos)
         )
 
@@ -244,3 +250,48 @@ def _first_layers(model: keras.Layer, drawing: frozenset[int]) -> set[int]:
 
 def _any_drawn(flags: object) -> object:
     return _DRAWN if any(flag is _DRAWN for flag in tree.flatten(flags)) else _KNOWN
+
+
+def _constants(layers: Iterable[keras.Layer]) -> list[Any]:
+    """Returns what the graphs of layers keep as constants, at one moment.
+
+    TensorFlow reads variables each time a graph runs. All else that a layer reads
+    becomes part of the graph when it is traced: numbers of Python, tensors, the handles
+    of variables and of lookup tables. After `Normalization.adapt`,
+    `StringLookup.set_vocabulary` or an assignment to an attribute, such a graph goes on
+    with the former values. The list holds the objects, so that no other takes their
+    identity.
+    """
+    return [part for layer in layers for part in _of_layer(layer)]
+
+
+def _are_same(some: list[Any], others: list[Any]) -> bool:
+    """Whether graphs that keep either constants compute the same."""
+    return len(some) == len(others) and all(
+        one is two or (type(one) is type(two) and _are_equal(one, two))
+        for one, two in zip(some, others, strict=True)
+    )
+
+
+def _are_equal(one: Any, two: Any) -> bool:
+    return isinstance(one, _PLAIN) and bool(one == two)
+
+
+def _of_layer(layer: keras.Layer) -> Iterator[Any]:
+    yield from own_variables(layer)
+    is_model = isinstance(layer, keras.Model)
+    keeps_books = is_model or isinstance(layer, VariationalLayer)
+    bookkeeping = _bookkeeping()
+    for name, value in vars(layer).items():
+        if name in bookkeeping or (keeps_books and name.startswith("_")):
+            continue
+        if not is_model or isinstance(value, _VALUES):
+            yield name
+            yield value
+
+
+@functools.cache
+def _bookkeeping() -> frozenset[str]:
+    """Returns the attributes of every layer or model that no call reads."""
+    of_loops = {"stop_training", "stop_evaluating", "stop_predicting"}
+    return (frozenset(vars(keras.Layer())) | of_loops) - {"_dtype_policy"}

@@ -60,7 +60,9 @@ def _special(name: str) -> Callable[[Attributes], Operation]:
     return _always(function)
 
 
-def _reduction(ufunc: np.ufunc) -> Callable[[Attributes], Operation]:
+def _reduction(
+    ufunc: np.ufunc, is_mean: bool = False
+) -> Callable[[Attributes], Operation]:
     """Returns a reduction over axes, which NumPy's functions take longer for."""
 
     def with_attributes(attributes: Attributes) -> Operation:
@@ -68,27 +70,19 @@ def _reduction(ufunc: np.ufunc) -> Callable[[Attributes], Operation]:
 
         def along(axes: np.ndarray) -> Operation:
             over = tuple(axes.ravel().tolist())
-            return lambda x: ufunc.reduce(x, over, x.dtype, keepdims=keep)
+
+            def reduced(x: np.ndarray) -> np.ndarray:
+                found: np.ndarray = ufunc.reduce(x, over, x.dtype, keepdims=keep)
+                if not is_mean:
+                    return found
+                number = math.prod([x.shape[axis] for axis in over])
+                return found / x.dtype.type(number)
+
+            return reduced
 
         return Arranged(along)
 
     return with_attributes
-
-
-def _mean(attributes: Attributes) -> Operation:
-    keep = attributes.get("keep_dims", False)
-
-    def along(axes: np.ndarray) -> Operation:
-        over = tuple(axes.ravel().tolist())
-
-        def mean(x: np.ndarray) -> np.ndarray:
-            number = math.prod([x.shape[axis] for axis in over])
-            added: np.ndarray = np.add.reduce(x, over, x.dtype, keepdims=keep)
-            return added / x.dtype.type(number)
-
-        return mean
-
-    return Arranged(along)
 
 
 def _cast(attributes: Attributes) -> Operation:
@@ -166,32 +160,22 @@ def _gather(attributes: Attributes) -> Operation:
     batch = attributes.get("batch_dims", 0)
 
     def gathered(x: np.ndarray, indices: np.ndarray, axis: Any = 0) -> np.ndarray:
-        axis = int(axis)
+        place = int(axis)
         if not batch:
             # NumPy would count negative ones from the end.
             if indices.size and indices.min() < 0:
                 raise IndexError(f"index {indices.min()} is out of bounds")
-            return np.take(x, indices, axis=axis)
-        # [batch, ...] of indices, and the axes of x between batch and axis.
-        lead = x.shape[:batch]
-        flat = x.reshape(-1, *x.shape[batch:])
-        chosen = indices.reshape(-1, *indices.shape[batch:])
-        parts = [
-            np.take(one, index, axis=axis - batch)
-            for one, index in zip(flat, chosen, strict=True)
-        ]
-        inner = parts[0].shape if parts else ()
-        return np.asarray(parts).reshape(*lead, *inner)
+            return np.take(x, indices, axis=place)
+        moved = np.moveaxis(x, place, batch)
+        flat = moved.reshape(-1, *moved.shape[batch:])
+        rows = np.arange(len(flat))[:, np.newaxis]
+        found = flat[rows, indices.reshape(len(flat), -1)]
+        found = found.reshape(*indices.shape, *flat.shape[2:])
+        # The axes of x between batch and axis come before those of the indices.
+        chosen = range(batch, indices.ndim)
+        return np.moveaxis(found, chosen, [n + place - batch for n in chosen])
 
-    def quick(x: np.ndarray, indices: np.ndarray, axis: Any = 0) -> np.ndarray:
-        # Along the axis behind the batch, and rows by rows: one call.
-        if int(axis) == batch and indices.ndim == batch + 1 and x.ndim > batch:
-            trailing = x.ndim - batch - 1
-            wide = indices.reshape(*indices.shape, *[1] * trailing)
-            return np.take_along_axis(x, wide.astype(np.intp), axis=batch)
-        return gathered(x, indices, axis)
-
-    return quick if batch else gathered
+    return gathered
 
 
 def _strided_slice(attributes: Attributes) -> Operation:
@@ -269,14 +253,12 @@ def _squeeze(attributes: Attributes) -> Operation:
     return lambda x: np.squeeze(x, axis=axes)
 
 
-def _shape(attributes: Attributes) -> Operation:
-    dtype = np.dtype(attributes.get("out_type", "int32"))
-    return lambda x: np.array(np.shape(x), dtype)
+def _of_shape(measure: Callable[..., Any]) -> Callable[[Attributes], Operation]:
+    def with_attributes(attributes: Attributes) -> Operation:
+        dtype = np.dtype(attributes.get("out_type", "int32"))
+        return lambda x: np.array(measure(x), dtype)
 
-
-def _size(attributes: Attributes) -> Operation:
-    dtype = np.dtype(attributes.get("out_type", "int32"))
-    return lambda x: np.array(np.size(x), dtype)
+    return with_attributes
 
 
 def _arg_max(attributes: Attributes) -> Operation:
@@ -611,7 +593,7 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "MatrixSetDiagV3": _always(_with_diagonal),
     "MatrixTriangularSolve": _triangular_solve,
     "Max": _reduction(np.maximum),
-    "Mean": _mean,
+    "Mean": _reduction(np.add, is_mean=True),
     "Min": _reduction(np.minimum),
     "Ndtri": _special("ndtri"),
     "NotEqual": _always(np.not_equal),
@@ -622,7 +604,7 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "PadV2": _always(_pad),
     "Prod": _reduction(np.multiply),
     "Range": _always(_range),
-    "Rank": _always(lambda x: np.array(np.ndim(x), np.int32)),
+    "Rank": _of_shape(np.ndim),
     "Relu": _always(lambda x: np.maximum(x, 0)),
     "Relu6": _always(lambda x: np.clip(x, 0, 6)),
     "Reshape": _arranged(_reshape),
@@ -630,13 +612,13 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "Select": _always(_select),
     "SelectV2": _always(np.where),
     "Selu": _always(_selu),
-    "Shape": _shape,
+    "Shape": _of_shape(np.shape),
     "ReluGrad": _always(lambda slope, x: np.where(x > 0, slope, x.dtype.type(0))),
     "SigmoidGrad": _always(lambda y, slope: slope * y * (1 - y)),
     "SoftplusGrad": _always(lambda slope, x: slope * _sigmoid(x)),
     "TanhGrad": _always(lambda y, slope: slope * (1 - y * y)),
     "Sigmoid": _always(_sigmoid),
-    "Size": _size,
+    "Size": _of_shape(np.size),
     "Slice": _always(_slice),
     "Softmax": _always(_softmax),
     "Softplus": _always(_softplus),

@@ -328,8 +328,7 @@ def _some_rows(manifest: Manifest) -> dict[str, list[Any]]:
         nothing: Any = math.nan
         if feature.kind == "categorical":
             values, nothing = [(feature.categories or ("a",))[0], "?"], ""
-        may_miss = feature.missing or feature.imputed
-        rows[feature.name] = [*values, nothing if may_miss else values[0]]
+        rows[feature.name] = [*values, nothing if feature.may_miss else values[0]]
     return rows
 
 

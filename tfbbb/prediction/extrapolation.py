@@ -226,7 +226,8 @@ class Extrapolation:
             nearest = tf.gather(familiarity.rows, places[:, 0])
             is_missing = tf.concat([missing, missing], axis=1) > 0.0
             filled = tf.where(is_missing, nearest, rows)
-            _, exceedance = familiarity.compare(filled, places)
+            near = familiarity.nearest(filled, LEAST_ROWS)
+            _, exceedance = familiarity.compare(filled, near)
         deviation = _deviation_beyond(exceedance, tf.gather(self._locations, places))
         variance = tf.square(tf.minimum(self.amplitudes * deviation, self._most))
         outside = familiarity.outside_ranges(rows)

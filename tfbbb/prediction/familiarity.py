@@ -223,7 +223,7 @@ class Familiarity:
         if self.columns is not None or width != self._width:
             raise ValueError(
                 "The familiarity must be fitted to the inputs of the model. Received: "
-                f"{self._width} columns {self.columns or ''} for {width} inputs"
+                f"{self._width} columns for {width} inputs, columns={self.columns}"
             )
         return copy.copy(self)
 

@@ -136,12 +136,12 @@ CASES = [
     case("Range", start=np.float32(0.5), limit=np.float32(3), delta=np.float32(0.5)),
     *[
         case("Range", start=np.float32(0), limit=np.float32(end), delta=np.float32(0.1))
-        for end in (0.3, 0.7, 1.0, 6.1, -1.0)
+        for end in (0.0, 0.3, 0.7, 1.0, 6.1)
     ],
     case("Reshape", tensor=X, shape=axes(4, -1)),
-    case("Select", condition=np.array([True, False]), t=X, e=Y),
-    case("Select", condition=TRUTH, t=WHOLE, e=2 * WHOLE),
-    case("Select", condition=np.array(False), t=X, e=Y),
+    case("Select", condition=np.array([True, False]), x=X, y=Y),
+    case("Select", condition=TRUTH, x=WHOLE, y=2 * WHOLE),
+    case("Select", condition=np.array(False), x=X, y=Y),
     case("SelectV2", condition=TRUTH, t=WHOLE, e=np.array(9, np.int32)),
     case("Slice", input=X, begin=axes(0, 1, 2), size=axes(1, -1, 2)),
     case("SparseSoftmaxCrossEntropyWithLogits", features=X[0], labels=axes(0, 3, 1)),

@@ -390,7 +390,7 @@ def _range(first: Any, end: Any, step: Any) -> np.ndarray:
     if first.dtype.kind != "f":
         return np.arange(first, end, step, dtype=first.dtype)
     # In their own precision, step by step, NumPy's would have other ends.
-    number = max(0, math.ceil((end - first) / step))
+    number = math.ceil((end - first) / step)
     steps = np.concatenate([first.reshape(1), np.full(number, step)])[:number]
     return np.add.accumulate(steps, dtype=first.dtype)
 

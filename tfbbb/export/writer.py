@@ -37,6 +37,7 @@ from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.plan import own_method
 from tfbbb.prediction.recalibration import Recalibration
+from tfbbb.prediction.structure import Structure
 from tfbbb.version import __version__
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def write_saved_model(
             f"Make one of the model's inputs and outputs. Received: {type(model)}"
         )
     if method == "auto":
-        method = "linearised" if own_method(model) == "linearised" else "local"
+        own = own_method(model, Structure.of(model))
+        method = "linearised" if own == "linearised" else "local"
     if method not in DRAWING_METHODS:
         known = ", ".join(f"'{name}'" for name in ("auto", *DRAWING_METHODS))
         raise ValueError(

@@ -7,7 +7,6 @@ import keras
 
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers import DenseVariational
-from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.structure import LayerInfo, Structure
 
 METHODS = ("local", "weight", "linearised")
@@ -85,16 +84,18 @@ def plan_for(
     )
 
 
-def own_method(model: keras.Model) -> str:
+def own_method(model: keras.Model, structure: Structure) -> str:
     """Returns the method of a model's default predictions: "linearised" or "auto".
 
     "linearised" if its posterior is that of the linearised network, unless the network
     is linear in all weights that are drawn.
     """
+    is_average = hasattr(model, "mixture_weights")
+    parts = [Structure.of(x) for x in model.models] if is_average else [structure]
     found = set()
-    for part in model.models if hasattr(model, "mixture_weights") else [model]:
-        if not _is_linear(part):
-            inference = getattr(part, "inference", None)
+    for part in parts:
+        if not part.is_linear:
+            inference = getattr(part.model, "inference", None)
             is_linearised = inference is not None and inference.linearised
             found.add("linearised" if is_linearised else "auto")
     if len(found) > 1:
@@ -105,19 +106,6 @@ def own_method(model: keras.Model) -> str:
             f'"linearised". Received: model={model.name!r}'
         )
     return found.pop() if found else "auto"
-
-
-def _is_linear(model: keras.Model) -> bool:
-    """Whether the outputs are linear in all weights that are drawn."""
-    structure = Structure.of(model)
-    return all(
-        isinstance(info.layer, DenseVariational)
-        and info.layer.activation is keras.activations.linear
-        and any(info.layer is last for last in structure.lasts)
-        and calls_per_pass(model, info.layer) == 1
-        for info in structure.layer_infos
-        if not all(w.posterior.deterministic for w in info.layer.variational_weights)
-    )
 
 
 def _last_layer_infos(structure: Structure) -> list[LayerInfo]:

@@ -14,7 +14,6 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
-from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import in_order, input_tensors
 from tfbbb.prediction.plan import check_method, own_method, plan_for
@@ -121,9 +120,8 @@ def predictive(
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
     if method == "auto" and not include_dropout:
-        method = own_method(model)
+        method = own_method(model, structure)
     _check_stochastic(model, structure, include_dropout)
-    row_axes(model, inputs, is_dropout if include_dropout else None).check_outputs()
     form, found = match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
     recalibration, extrapolation = IDENTITY, None
@@ -140,7 +138,7 @@ def predictive(
         structure, method, num_rows, num_samples, max_floats, found, include_dropout
     )
     program = Program.of(
-        model, found, plan, inputs, recalibration, num_beyond=num_beyond
+        structure, found, plan, inputs, recalibration, num_beyond=num_beyond
     )
     given = inputs if compared is None else [inputs, compared[1]]
     passes = program.passes(recalibration)

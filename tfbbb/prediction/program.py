@@ -90,6 +90,7 @@ class Program:
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         draws = is_dropout if plan.dropout else None
         self.axes = row_axes(model, self.input_specs, draws)
+        self.axes.check_outputs()
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
         self.networks = len(outputs) // len(self.likelihoods)
         self.members = self.networks * self.structure.members
@@ -105,19 +106,19 @@ class Program:
     @classmethod
     def of(
         cls,
-        model: keras.Model,
+        structure: Structure,
         likelihoods: Sequence[Likelihood],
         plan: Plan,
         inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
         num_beyond: int = 0,
     ) -> "Program":
-        """Returns the model's program, which the first call of its kind makes."""
+        """Returns a model's program, which the first call of its kind makes."""
         # Other parts change answers, which are not compiled.
         recalibration = recalibration.density
         if not recalibration.acts_on_outputs:
             recalibration = IDENTITY
-        structure = Structure.of(model)
+        model = structure.model
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
         keys = [_key(x, structure) for x in likelihoods]
         key = (plan, repr(kinds), recalibration, num_beyond, *keys)
@@ -251,7 +252,7 @@ class Program:
         def coherent() -> Passes:
             plan = Plan(dropout=self.plan.dropout, linearised=self.plan.linearised)
             program = Program.of(
-                self.model,
+                self.structure,
                 self.likelihoods,
                 plan,
                 self.input_specs,

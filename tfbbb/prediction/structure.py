@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from tfbbb.base.private_apis import (
 )
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators import Local
-from tfbbb.layers import VariationalLayer
+from tfbbb.layers import DenseVariational, VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.row_axes import RowAxes, row_axes
 from tfbbb.layers.sharing import calls_per_pass
@@ -69,6 +70,7 @@ class Structure:
         # Hold references so that layer ids are not reused.
         self.layers = sublayers(model)
         self._constants = _constants(self.layers)
+        self._seen = _attributes(self.layers)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
         axes = row_axes(model)
@@ -120,14 +122,37 @@ class Structure:
     def is_of(self, model: keras.Model) -> bool:
         """Whether compiled graphs of the model are still right."""
         layers = sublayers(model)
-        return (
+        seen = _attributes(layers)
+        if len(seen) == len(self._seen) and all(map(operator.is_, seen, self._seen)):
+            return True
+        is_same = (
             len(layers) == len(self.layers)
-            and all(
-                one is other for one, other in zip(layers, self.layers, strict=True)
-            )
+            and all(map(operator.is_, layers, self.layers))
             and _are_same(_constants(layers), self._constants)
             and all(info.layer.members == self.members for info in self.layer_infos)
         )
+        if is_same:
+            self._seen = seen
+        return is_same
+
+    @functools.cached_property
+    def is_linear(self) -> bool:
+        """Whether the outputs are linear in all weights that are drawn."""
+        return all(
+            isinstance(info.layer, DenseVariational)
+            and info.layer.activation is keras.activations.linear
+            and any(info.layer is last for last in self.lasts)
+            and calls_per_pass(self.model, info.layer) == 1
+            for info in self.layer_infos
+            if not all(
+                w.posterior.deterministic for w in info.layer.variational_weights
+            )
+        )
+
+    @property
+    def model(self) -> keras.Model:
+        """The model, the first of its layers."""
+        return self.layers[0]
 
 
 def num_members(model: keras.Model) -> int:
@@ -250,6 +275,17 @@ def _first_layers(model: keras.Layer, drawing: frozenset[int]) -> set[int]:
 
 def _any_drawn(flags: object) -> object:
     return _DRAWN if any(flag is _DRAWN for flag in tree.flatten(flags)) else _KNOWN
+
+
+def _attributes(layers: Iterable[keras.Layer]) -> list[Any]:
+    """Returns layers, their variables and attributes: those compared below, and more.
+
+    Where all are the same objects as before, nothing has to be compared.
+    """
+    found: list[Any] = []
+    for layer in layers:
+        found += layer, *own_variables(layer), *vars(layer).values()
+    return found
 
 
 def _constants(layers: Iterable[keras.Layer]) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
 from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.numbers import int32
 from tfbbb.base.texts import snake_case
-from tfbbb.base.types import Json
+from tfbbb.base.types import Config, Json
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.exported_functions import trace_functions
@@ -215,7 +215,15 @@ def class_names(
     return classes
 
 
-def describe(part: Likelihood | Recalibration | None) -> Any:
+@overload
+def describe(part: Likelihood | Recalibration) -> Config: ...
+
+
+@overload
+def describe(part: None) -> None: ...
+
+
+def describe(part: Likelihood | Recalibration | None) -> Config | None:
     """Returns class and arguments of a likelihood or recalibration; None for None."""
     if part is None:
         return None

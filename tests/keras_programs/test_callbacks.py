@@ -1,13 +1,11 @@
 """Callbacks of Keras, and training that stops, resumes and is watched."""
 
-import csv
-
 import keras
 import numpy as np
 import pytest
 
 import tfbbb
-from tests.keras_programs.twins import CONSTANT, assert_same_weights, regression, twins
+from tests.keras_programs.twins import assert_same_weights, regression, twins
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
@@ -41,53 +39,6 @@ def test_early_stopping_restores_the_best_weights():
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
-def test_learning_rate_schedules_take_effect():
-    decay = keras.optimizers.schedules.ExponentialDecay(0.2, 2, 0.5)
-    model, twin = twins(regression, optimizer=lambda: keras.optimizers.SGD(decay))
-    for each in (model, twin):
-        each.fit(X, Y, batch_size=20, epochs=3, shuffle=False, verbose=0)
-    assert_same_weights(model, twin)
-
-
-@pytest.mark.slow
-def test_learning_rate_callbacks_take_effect():
-    def schedule(epoch, rate):
-        return rate * 0.5
-
-    model, twin = twins(regression)
-    for each in (model, twin):
-        halve = callbacks.LearningRateScheduler(schedule)
-        history = each.fit(
-            X, Y, epochs=3, callbacks=[halve], shuffle=False, verbose=0
-        ).history
-        np.testing.assert_allclose(history["learning_rate"], [0.05, 0.025, 0.0125])
-    assert_same_weights(model, twin)
-
-
-def test_learning_rate_falls_on_a_plateau_of_nll():
-    model, _ = twins(regression, rate=1e-8)
-    plateau = callbacks.ReduceLROnPlateau(
-        "nll", 0.1, patience=1, mode="min", min_delta=0.1
-    )
-    history = model.fit(X, Y, epochs=4, callbacks=[plateau], verbose=0).history
-    np.testing.assert_allclose(
-        history["learning_rate"], [1e-8, 1e-8, 1e-9, 1e-10], rtol=1e-5
-    )
-
-
-def test_csv_has_the_columns_of_history(tmp_path):
-    model = bayesian()
-    log = callbacks.CSVLogger(tmp_path / "log.csv")
-    history = model.fit(
-        X, Y, validation_split=0.2, epochs=2, callbacks=[log], verbose=0
-    ).history
-    with (tmp_path / "log.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2
-    for name in ("loss", "nll", "kl", "val_loss", "val_nll", "val_kl"):
-        np.testing.assert_allclose([float(row[name]) for row in rows], history[name])
-
-
 def test_best_checkpoint_is_the_model_of_its_epoch(tmp_path):
     model, _ = twins(regression, rate=0.9)
     path = tmp_path / "best.keras"
@@ -102,19 +53,6 @@ def test_best_checkpoint_is_the_model_of_its_epoch(tmp_path):
     ).history
     loaded = keras.models.load_model(path)
     np.testing.assert_allclose(held_out_nll(loaded), min(history["val_nll"]), rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_checkpoint_of_weights_alone(tmp_path):
-    model = bayesian()
-    path = tmp_path / "{epoch}.weights.h5"
-    keep = callbacks.ModelCheckpoint(path, save_weights_only=True)
-    model.fit(X, Y, epochs=2, callbacks=[keep], verbose=0)
-    other = bayesian()
-    other.load_weights(tmp_path / "2.weights.h5")
-    np.testing.assert_allclose(
-        other.predictive(X).mean, model.predictive(X).mean, rtol=1e-6
-    )
 
 
 def test_interrupted_training_resumes_where_it_was(tmp_path):
@@ -181,52 +119,3 @@ def test_callback_may_anneal_the_given_kl_weight():
     np.testing.assert_allclose(
         added, np.multiply(history["kl"], [1 / 40, 2 / 40, 3 / 40]), rtol=1e-4
     )
-
-
-@pytest.mark.slow
-def test_averaged_weights_are_swapped_in_for_validation():
-    def averaged():
-        return keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.5)
-
-    model, twin = twins(regression, optimizer=averaged)
-    data = {"validation_data": (X, Y), "epochs": 3, "shuffle": False, "verbose": 0}
-    ours, theirs = (
-        each.fit(X, Y, callbacks=[callbacks.SwapEMAWeights()], **data).history
-        for each in (model, twin)
-    )
-    np.testing.assert_allclose(
-        np.array(ours["val_nll"]) - CONSTANT, theirs["val_loss"], rtol=1e-3
-    )
-    assert_same_weights(model, twin)
-
-
-def test_training_stops_when_a_callback_says_so():
-    stop = callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: setattr(
-            stop.model, "stop_training", epoch == 1
-        )
-    )
-    history = bayesian().fit(X, Y, epochs=9, callbacks=[stop], verbose=0).history
-    assert len(history["loss"]) == 2
-
-
-@pytest.mark.slow
-def test_second_fit_goes_on_from_initial_epoch():
-    seen = []
-    watch = callbacks.LambdaCallback(
-        on_epoch_begin=lambda epoch, logs: seen.append(epoch)
-    )
-    model, twin = twins(regression)
-    model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    model.fit(
-        X, Y, epochs=4, initial_epoch=2, callbacks=[watch], shuffle=False, verbose=0
-    )
-    twin.fit(X, Y, epochs=4, shuffle=False, verbose=0)
-    assert seen == [2, 3]
-    assert_same_weights(model, twin)
-
-
-def test_progress_bar_shows_the_parts_of_the_loss(capsys):
-    bayesian().fit(X, Y, verbose=2)
-    shown = capsys.readouterr().out
-    assert all(f"{name}: " in shown for name in ("loss", "nll", "kl"))

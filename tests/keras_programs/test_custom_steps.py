@@ -160,23 +160,6 @@ def test_plain_subclass_with_a_custom_train_step():
     np.testing.assert_allclose(added, kl_of([model.hidden, model.out]) / 40, rtol=1e-4)
 
 
-def test_overridden_compute_loss_may_add_a_penalty():
-    class Penalised(tfbbb.BayesianModel):
-        def compute_loss(
-            self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-        ):
-            loss = super().compute_loss(x, y, y_pred, sample_weight, training)
-            return loss + 2.0 * keras.ops.mean(keras.ops.square(y_pred))
-
-    model = Penalised(*regression(POINTS), likelihood=squared_error())
-    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    history = model.fit(X, Y, batch_size=40, verbose=0).history
-    penalty = 2.0 * np.mean(model.predict(X, verbose=0) ** 2)
-    np.testing.assert_allclose(
-        history["loss"][0] - history["nll"][0], penalty, rtol=1e-4
-    )
-
-
 def test_batches_trained_by_hand_are_those_of_fit():
     model, twin = twins(regression)
     model.fit(X[:8], Y[:8], verbose=0)
@@ -188,51 +171,12 @@ def test_batches_trained_by_hand_are_those_of_fit():
     assert_same_weights(model, twin)
 
 
-def test_batches_are_evaluated_and_predicted_by_hand():
-    model, twin = twins(regression, metrics=lambda: ["mae"])
-    model.fit(X, Y, epochs=0, verbose=0)
-    ours = model.test_on_batch(X[:8], Y[:8], return_dict=True)
-    theirs = twin.test_on_batch(X[:8], Y[:8], return_dict=True)
-    np.testing.assert_allclose(ours["nll"] - CONSTANT, theirs["loss"], rtol=1e-4)
-    np.testing.assert_allclose(ours["mae"], theirs["mae"], rtol=1e-4)
-    np.testing.assert_allclose(
-        model.predict_on_batch(X[:8]),
-        twin.predict_on_batch(X[:8]),
-        rtol=1e-4,
-        atol=1e-5,
-    )
-
-
 def test_train_on_batch_before_fit_names_the_remedy():
     inputs = keras.Input((3,))
     model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
     model.compile("adam", run_eagerly=True)
     with pytest.raises(ValueError, match=r"kl_weight=1/N"):
         model.train_on_batch(X[:8], Y[:8])
-
-
-def test_train_on_batch_with_kl_weight_of_the_layers():
-    inputs = keras.Input((3,))
-    layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
-    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=squared_error())
-    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    figures = model.train_on_batch(X[:8], Y[:8], return_dict=True)
-    np.testing.assert_allclose(figures["kl"], kl_of([layer]), rtol=1e-4)
-    np.testing.assert_allclose(
-        figures["loss"], figures["nll"] + figures["kl"] / 40, rtol=1e-5
-    )
-
-
-def test_accumulated_gradients_are_those_of_a_large_batch():
-    def accumulating():
-        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=4)
-
-    model, _ = twins(regression, optimizer=accumulating)
-    large, _ = twins(regression)
-    copy_weights(model, large)
-    model.fit(X, Y, batch_size=10, shuffle=False, verbose=0)
-    large.fit(X, Y, batch_size=40, verbose=0)
-    assert_same_weights(model, large)
 
 
 def test_accumulated_divergence_keeps_its_weight():
@@ -273,29 +217,3 @@ def test_optimizers_step_as_on_the_twin(optimizer):
     for each in (model, twin):
         each.fit(X, Y, batch_size=20, shuffle=False, epochs=2, verbose=0)
     assert_same_weights(model, twin, atol=1e-4)
-
-
-def test_two_optimizers_for_two_parts_of_a_network():
-    model, twin = plain(**POINT), keras.Model(*regression(keras.layers))
-    copy_weights(twin, model)
-    for each in (model, twin):
-        fast, slow = keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.01)
-        for _ in range(3):
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((each(X, training=True) - Y) ** 2)
-            variables = each.trainable_variables
-            gradients = tape.gradient(loss, variables)
-            slow.apply(gradients[:2], variables[:2])
-            fast.apply(gradients[2:], variables[2:])
-    assert_same_weights(model, twin)
-
-
-def test_gradient_by_the_inputs():
-    model, twin = twins(regression)
-    gradients = []
-    for each in (model, twin):
-        x = tf.Variable(X)
-        with tf.GradientTape() as tape:
-            total = tf.reduce_sum(each(x))
-        gradients.append(tape.gradient(total, x))
-    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)

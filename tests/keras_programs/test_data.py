@@ -123,14 +123,6 @@ def test_stream_gives_the_steps_of_arrays():
     assert_same_weights(of_stream, of_arrays, rtol=1e-6)
 
 
-def test_exhausted_stream_is_an_error():
-    model, data = bayesian(), stream()
-    model.likelihood.adapt(Y)
-    model.fit(data, dataset_size=50, verbose=0)
-    with pytest.raises(ValueError, match=r"Received"):
-        model.fit(data, dataset_size=50, verbose=0)
-
-
 def test_generator_needs_no_units_where_the_likelihood_has_none():
     model = bayesian(likelihood=squared_error())
     batches = ((X[i : i + 10], Y[i : i + 10]) for i in range(0, 50, 10))
@@ -139,34 +131,12 @@ def test_generator_needs_no_units_where_the_likelihood_has_none():
     assert np.isfinite(history["loss"]).all()
 
 
-def test_endless_generator_with_steps_per_epoch():
-    def batches():
-        while True:
-            rows = RANDOM.integers(0, 50, 10)
-            yield X[rows], Y[rows]
-
-    model = bayesian()
-    model.likelihood.adapt(Y)
-    model.fit(batches(), steps_per_epoch=4, epochs=2, dataset_size=50, verbose=0)
-    assert int(model.optimizer.iterations.numpy()) == 8
-    np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
-
-
 def test_unknown_size_trains_with_kl_weight_of_the_layers():
     model = bayesian(kl_weight=1 / 50)
     data = ROWS.filter(lambda x, y: True).batch(10)
     model.fit(data, verbose=0)
     assert int(model.optimizer.iterations.numpy()) == 5
     np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
-
-
-def test_unknown_size_is_refused_and_trains_nothing():
-    model = bayesian()
-    start = model.get_weights()
-    with pytest.raises(ValueError, match=r"dataset_size=N"):
-        model.fit(ROWS.filter(lambda x, y: True).batch(10), verbose=0)
-    for before, after in zip(start, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(before, after)
 
 
 @pytest.mark.parametrize(
@@ -178,26 +148,6 @@ def test_validation_data_in_each_form_have_one_figure(form, unchanged):
     history = model.fit(X, Y, validation_data=data, verbose=0).history
     expected = twin.evaluate(X, Y, batch_size=8, verbose=0)
     np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
-
-
-def test_validation_split_takes_the_last_rows(unchanged):
-    model, twin = unchanged
-    history = model.fit(X, Y, validation_split=0.2, verbose=0).history
-    expected = twin.evaluate(X[40:], Y[40:], verbose=0)
-    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
-    assert model.num_rows == 40
-
-
-def test_validation_steps_of_an_endless_dataset(unchanged):
-    model, twin = unchanged
-    held_out = ROWS.batch(10).repeat()
-    history = model.fit(
-        X, Y, validation_data=held_out, validation_steps=2, epochs=2, verbose=0
-    ).history
-    first = twin.evaluate(X[:20], Y[:20], verbose=0)
-    np.testing.assert_allclose(
-        np.array(history["val_nll"]) - CONSTANT, first, rtol=1e-4
-    )
 
 
 def test_last_partial_batch_counts_by_its_rows(unchanged):
@@ -245,22 +195,6 @@ def test_columns_by_name(form):
     )
 
 
-def test_several_inputs_in_a_list():
-    def network(layers):
-        inputs = [keras.Input((3,)), keras.Input((2, 2))]
-        flat = layers.Flatten()(inputs[1])
-        return inputs, layers.Dense(1)(layers.Concatenate()([inputs[0], flat]))
-
-    x = [X, RANDOM.normal(size=(50, 2, 2)).astype("float32")]
-    model, twin = twins(network)
-    model.fit(x, Y, shuffle=False, epochs=2, verbose=0)
-    twin.fit(x, Y, shuffle=False, epochs=2, verbose=0)
-    assert_same_weights(model, twin)
-    np.testing.assert_allclose(
-        model.predictive(x).mean, twin.predict(x, verbose=0), rtol=1e-4, atol=1e-5
-    )
-
-
 @pytest.mark.parametrize("dtype", ["float16", "uint8"])
 def test_inputs_of_other_types(dtype, unchanged):
     x = np.abs(3 * X).astype(dtype)
@@ -281,15 +215,6 @@ def test_predictive_takes_the_dataset_that_fit_takes(unchanged):
         np.testing.assert_allclose(
             model.predictive(data).mean, copy_of, rtol=1e-5, atol=1e-6
         )
-
-
-@pytest.mark.slow
-def test_keras_predict_takes_every_form(unchanged):
-    model, twin = unchanged
-    expected = twin.predict(X, verbose=0)
-    for data in (X, ROWS.batch(16), Batches(), tf.convert_to_tensor(X)):
-        found = model.predict(data, verbose=0)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_evaluate_takes_every_form(unchanged):
@@ -355,29 +280,6 @@ def test_predictions_of_sparse_rows_hold_one_dense_block(monkeypatch):
     monkeypatch.setattr(SparseRows, "__array__", None)
     model.predictive(scipy.sparse.csr_matrix(x), 4, max_memory_mb=0.01)
     assert sum(sizes) == 40 > 4 * max(sizes)
-
-
-def test_timeseries_windows_of_keras():
-    series = RANDOM.normal(size=(40, 2)).astype("float32")
-    windows = keras.utils.timeseries_dataset_from_array(
-        series[:-5], series[5:, :1], sequence_length=5, batch_size=8
-    )
-
-    def network(layers):
-        inputs = keras.Input((5, 2))
-        return inputs, layers.Dense(1)(layers.Flatten()(layers.Conv1D(2, 3)(inputs)))
-
-    model, twin = twins(network, rate=0.0)
-    history = model.fit(windows, verbose=0).history
-    np.testing.assert_allclose(
-        history["nll"][0] - CONSTANT, twin.evaluate(windows, verbose=0), rtol=1e-4
-    )
-    assert model.num_rows == 31
-
-
-def test_targets_of_one_row_are_refused_where_inputs_have_more():
-    with pytest.raises(ValueError, match=r"(?i)cardinality|rows"):
-        bayesian().fit(X, Y[:20], verbose=0)
 
 
 @pytest.mark.parametrize("form", ["arrays", "generator", "validation dataset"])

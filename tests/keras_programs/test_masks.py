@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tests.keras_programs.twins import CONSTANT, POINT, assert_same_weights, twins
+from tests.keras_programs.twins import CONSTANT, assert_same_weights, twins
 
 RANDOM = np.random.default_rng(0)
 LENGTHS = np.array([2, 5, 3, 6, 1, 4])
@@ -43,16 +43,6 @@ def taggers():
     return model, twin
 
 
-def test_padding_of_tokens_does_not_count_in_nll(taggers):
-    model, twin = taggers
-    chosen = np.take_along_axis(twin.predict(TOKENS, verbose=0), CLASSES[..., None], -1)
-    expected = -np.log(chosen[REAL]).sum() / len(TOKENS)
-    for padding in (0, 2):
-        figures = evaluated(model, TOKENS, np.where(REAL, CLASSES, padding))
-        np.testing.assert_allclose(figures["nll"], expected, rtol=1e-5)
-        np.testing.assert_allclose(figures["loss"], expected, rtol=1e-5)
-
-
 def test_labels_of_padding_do_not_move_training():
     def trained(padding):
         keras.utils.set_random_seed(1)
@@ -75,30 +65,6 @@ def test_masked_numbers_do_not_count():
     np.testing.assert_allclose(ours["mae"], theirs["mae"], rtol=1e-5)
 
 
-def test_metrics_skip_padding_as_those_of_keras(taggers):
-    model, twin = taggers
-    history = model.history.history
-    ours, theirs = (evaluated(each, TOKENS, CLASSES) for each in (model, twin))
-    for name in ("accuracy", "sparse_categorical_crossentropy"):
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
-        np.testing.assert_allclose(history[name][0], theirs[name], rtol=1e-5)
-
-
-def test_padding_before_the_sequence_is_skipped_too():
-    def reader(layers):
-        inputs = keras.Input((None,), dtype="int32")
-        hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
-        return inputs, layers.Dense(1)(layers.LSTM(5)(hidden))
-
-    model, twin = twins(reader)
-    first = np.array([[0, 0, 0, 3, 1, 5], [0, 2, 2, 4, 1, 6]])
-    answer = model.predictive(first).mean
-    np.testing.assert_allclose(answer, twin.predict(first, verbose=0), rtol=1e-5)
-    np.testing.assert_allclose(
-        answer[:1], model.predictive(first[:1, 3:]).mean, rtol=1e-5
-    )
-
-
 def test_both_directions_start_at_real_steps():
     def reader(layers):
         inputs = keras.Input((6,), dtype="int32")
@@ -113,20 +79,6 @@ def test_both_directions_start_at_real_steps():
     twin.optimizer.learning_rate = 0.1 * LENGTHS.sum() / len(TOKENS)
     twin.fit(TOKENS, CLASSES, batch_size=6, verbose=0)
     assert_same_weights(model, twin)
-
-
-def test_attention_looks_at_real_steps_only():
-    def reader(layers):
-        inputs = keras.Input((6,), dtype="int32")
-        hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
-        hidden = layers.MultiHeadAttention(2, 3)(hidden, hidden)
-        hidden = layers.GlobalAveragePooling1D()(hidden)
-        return inputs, layers.Dense(1)(hidden)
-
-    model, twin = twins(reader)
-    np.testing.assert_allclose(
-        model.predictive(TOKENS).mean, twin.predict(TOKENS, verbose=0), rtol=1e-4
-    )
 
 
 def test_members_skip_padding_each():
@@ -151,16 +103,6 @@ def test_batches_padded_to_their_own_length_train(taggers):
     np.testing.assert_allclose(history["nll"][0], nll, rtol=1e-5)
 
 
-def test_ragged_tensors_made_dense_in_the_pipeline(taggers):
-    ragged = tf.RaggedTensor.from_tensor(TOKENS, lengths=LENGTHS)
-    data = tf.data.Dataset.from_tensor_slices((ragged, ragged % 3)).batch(2)
-    data = data.map(lambda x, y: (x.to_tensor(), y.to_tensor()))
-    model, _ = taggers
-    nll = model.fit(data, verbose=0).history["nll"][0]
-    assert model.num_rows == 6
-    np.testing.assert_allclose(nll, evaluated(model, TOKENS, CLASSES)["nll"], rtol=1e-5)
-
-
 def test_padding_does_not_shift_the_units_of_targets():
     inputs = keras.Input((6, 2))
     hidden = tfbbb.layers.DenseVariational(3, "tanh")(keras.layers.Masking()(inputs))
@@ -181,34 +123,3 @@ def test_row_of_padding_alone_does_no_harm():
     history = model.fit(x, y, batch_size=4, shuffle=False, verbose=0).history
     assert np.isfinite(history["loss"]).all()
     assert all(np.isfinite(w).all() for w in model.get_weights())
-
-
-def test_plain_network_with_our_loss_skips_padding():
-    likelihood = tfbbb.losses.NegativeLogLikelihood("categorical")
-    network = keras.Sequential(
-        [
-            keras.Input((6,), dtype="int32"),
-            tfbbb.layers.EmbeddingVariational(
-                7, 4, mask_zero=True, kl_weight=0.0, **POINT
-            ),
-            tfbbb.layers.DenseVariational(3, kl_weight=0.0, **POINT),
-        ]
-    )
-    network.compile("sgd", loss=likelihood, run_eagerly=True)
-    losses = [
-        evaluated(network, TOKENS, np.where(REAL, CLASSES, padding))["loss"]
-        for padding in (0, 2)
-    ]
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
-
-
-def test_explicit_mask_of_a_recurrent_layer_is_used():
-    def network(layers):
-        inputs = keras.Input((6, 2))
-        mask = keras.ops.any(keras.ops.not_equal(inputs, 0.0), axis=-1)
-        return inputs, layers.Dense(1)(layers.GRU(3)(inputs, mask=mask))
-
-    model, twin = twins(network)
-    np.testing.assert_allclose(
-        model.predictive(SIGNAL).mean, twin.predict(SIGNAL, verbose=0), rtol=1e-4
-    )

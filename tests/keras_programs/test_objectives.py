@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from scipy import stats
 
 import tfbbb
 from tests.keras_programs.twins import (
@@ -52,45 +51,6 @@ def test_loss_is_nll_plus_divergence_over_n(members):
     )
 
 
-def test_prior_by_name_has_the_scale_of_its_fan_in():
-    model = bayesian(prior="normal")
-    kl = model.fit(X, Y, verbose=0).history["kl"][0]
-    np.testing.assert_allclose(
-        kl, normal_kl(model.layers[1], kernel_prior=3**-0.5), rtol=1e-5
-    )
-
-
-def test_kl_weight_by_hand_beside_a_mean_squared_error():
-    layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
-    network = keras.Sequential([keras.Input((3,)), layer])
-    network.compile(keras.optimizers.SGD(0.0), "mse", metrics=["mse"], run_eagerly=True)
-    history = network.fit(X, Y, batch_size=16, verbose=0).history
-    divergence = history["loss"][0] - history["mse"][0]
-    np.testing.assert_allclose(divergence, normal_kl(layer) / 40, rtol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["poisson", "student_t", "laplace", "two scales"])
-def test_nll_is_that_of_scipy(kind):
-    likelihoods = tfbbb.likelihoods
-    y = RANDOM.poisson(2.0, (40, 1)) if kind == "poisson" else Y
-    likelihood, units = {
-        "poisson": (likelihoods.Poisson(), 1),
-        "student_t": (likelihoods.StudentT(df=4.0, scale=0.7, standardize=False), 1),
-        "laplace": (likelihoods.Laplace(scale=0.7, standardize=False), 1),
-        "two scales": (likelihoods.Normal(heteroscedastic=True), 2),
-    }[kind]
-    model = bayesian(units, likelihood, **POINT)
-    nll = model.fit(X, y, verbose=0).history["nll"][0]
-    known = {k: np.asarray(v) for k, v in likelihood.parameters(model(X)).items()}
-    log_density = {
-        "poisson": lambda: stats.poisson.logpmf(y, known["rate"]),
-        "student_t": lambda: stats.t.logpdf(y, 4.0, known["loc"], 0.7),
-        "laplace": lambda: stats.laplace.logpdf(y, known["loc"], 0.7),
-        "two scales": lambda: stats.norm.logpdf(y, known["loc"], known["scale"]),
-    }[kind]()
-    np.testing.assert_allclose(nll, -log_density.mean(), rtol=1e-4)
-
-
 def test_loss_of_members_is_the_mean_over_them():
     def network(layers):
         inputs = keras.Input((3,))
@@ -132,30 +92,6 @@ def test_several_draws_count_the_divergence_once():
     )
 
 
-def test_expected_nll_is_that_of_the_closed_form():
-    model = bayesian()
-    layer = model.layers[1]
-    for weight in layer.variational_weights:
-        weight.variables["log_scale"].assign(np.full(weight.shape, np.log(0.4)))
-    x, y = np.repeat(X, 100, axis=0), np.repeat(Y, 100, axis=0)
-    nll = model.fit(x, y, batch_size=4000, verbose=0).history["nll"][0]
-    mean = x @ np.asarray(layer.kernel.mean) + np.asarray(layer.bias.mean)
-    variance = 0.16 * (x**2).sum(axis=1, keepdims=True) + 0.16
-    expected = ((y - mean) ** 2 + variance).mean() + CONSTANT
-    # Var[(a + s z)^2] = 4 a^2 s^2 + 2 s^4, over 4000 independent rows.
-    of_row = 4 * (y - mean) ** 2 * variance + 2 * variance**2
-    assert abs(nll - expected) < 4 * np.sqrt(of_row.mean() / 4000)
-
-
-def test_warm_up_ends_at_the_full_divergence():
-    model = bayesian(kl_schedule=tfbbb.kl_schedules.LinearWarmup(epochs=2))
-    history = model.fit(X, Y, batch_size=10, epochs=4, verbose=0).history
-    assert history["temperature"][0] < history["temperature"][1] <= 1.0
-    np.testing.assert_allclose(history["temperature"][2:], 1.0)
-    last = history["nll"][-1] + normal_kl(model.layers[1]) / 40
-    np.testing.assert_allclose(history["loss"][-1], last, rtol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("prior", "penalty"),
     [
@@ -182,15 +118,3 @@ def test_second_fit_counts_its_own_rows():
         history = model.fit(X[:rows], Y[:rows], verbose=0).history
         expected = history["nll"][0] + normal_kl(model.layers[1]) / rows
         np.testing.assert_allclose(history["loss"][0], expected, rtol=1e-5)
-
-
-def test_evaluate_returns_a_list_that_starts_with_the_loss():
-    model, twin = twins(
-        lambda layers: ((i := keras.Input((3,))), layers.Dense(1)(i)), rate=0.0
-    )
-    model.fit(X, Y, verbose=0)
-    figures = model.evaluate(X, Y, verbose=0)
-    np.testing.assert_allclose(
-        figures[0] - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4
-    )
-    assert model.metrics_names[0] == "loss"

@@ -6,12 +6,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from sklearn.utils.class_weight import compute_class_weight
 
 import tfbbb
 from tests.keras_programs.twins import (
     CONSTANT,
-    POINT,
     POINTS,
     assert_same_weights,
     copy_weights,
@@ -85,15 +83,6 @@ def test_rows_of_weight_zero_train_as_if_left_out():
     assert_same_weights(weighted, trained(regression, "normal", X[kept], Y[kept]))
 
 
-@pytest.mark.slow
-def test_scale_of_the_weights_does_not_move_the_nll():
-    figures = [
-        trained(regression, "normal", X, Y, sample_weight=scale * WEIGHTS)
-        for scale in (1.0, 1e-3)
-    ]
-    assert_same_weights(*figures)
-
-
 @pytest.mark.parametrize("form", ["dataset", "generator", "sequence"])
 def test_weights_may_come_with_the_batches(form, regressions):
     def batches():
@@ -119,16 +108,6 @@ def test_weights_may_come_with_the_batches(form, regressions):
     np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
 
 
-def test_weighted_metrics_are_those_of_keras(regressions):
-    ours, theirs = (
-        each.evaluate(X, Y, sample_weight=WEIGHTS, verbose=0, return_dict=True)
-        for each in regressions
-    )
-    assert set(theirs) <= set(ours)
-    for name in set(theirs) - {"loss"}:
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
-
-
 @pytest.mark.parametrize("labels", [False, True])
 def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
     weights = np.where(np.arange(40) % 4 == 0, 0.0, WEIGHTS + 1)
@@ -147,26 +126,6 @@ def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
     )
     for name, value in expected.items():
         np.testing.assert_allclose(history[name][0], value, rtol=1e-4)
-
-
-def test_validation_data_bring_their_weights(regressions):
-    model, twin = regressions
-    held_out = (X[:20], Y[:20], WEIGHTS[:20])
-    history = model.fit(X, Y, validation_data=held_out, verbose=0).history
-    theirs = twin.evaluate(*held_out[:2], None, 0, held_out[2], return_dict=True)
-    expected = theirs["rmse"] ** 2
-    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
-    np.testing.assert_allclose(history["val_rmse"][0], theirs["rmse"], rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_class_weights_of_one_change_nothing():
-    plain = trained(classifier, "categorical", X, LABELS)
-    weighted = trained(
-        classifier, "categorical", X, LABELS, class_weight={0: 1.0, 1: 1.0}
-    )
-    assert_same_weights(weighted, plain, rtol=1e-6)
-    assert weighted.num_rows == plain.num_rows == 40
 
 
 @pytest.mark.parametrize(
@@ -201,14 +160,6 @@ def test_class_weight_applies_to_datasets():
     assert_same_weights(model, by_class)
 
 
-def test_balanced_class_weights_keep_the_number_of_rows():
-    balanced = compute_class_weight("balanced", classes=np.array([0, 1]), y=LABELS)
-    model = trained(
-        classifier, "categorical", X, LABELS, class_weight=dict(enumerate(balanced))
-    )
-    np.testing.assert_allclose(model.num_rows, 40, rtol=1e-5)
-
-
 @pytest.mark.usefixtures("compiled_functions")
 def test_tiny_class_weights_do_not_drown_the_data():
     inputs = keras.Input((3,))
@@ -228,19 +179,6 @@ def test_tiny_class_weights_do_not_drown_the_data():
     assert found[y == 0].mean() < 0.2
 
 
-def test_weights_of_steps_of_one_change_nothing():
-    x, y = IMAGES.reshape(4, 25, 2), PIXELS.reshape(4, 25)
-
-    def network(layers):
-        inputs = keras.Input((25, 2))
-        return inputs, layers.Dense(2)(inputs)
-
-    plain = trained(network, "categorical", x, y)
-    weighted = trained(network, "categorical", x, y, sample_weight=np.ones((4, 25)))
-    assert_same_weights(weighted, plain, rtol=1e-6)
-    np.testing.assert_allclose(weighted.num_rows, plain.num_rows)
-
-
 def test_pixels_of_weight_zero_do_not_count():
     model, twin = twins(segmenter, "categorical", rate=0.0)
     model.fit(IMAGES, PIXELS, sample_weight=(~VOID).astype("float32"), verbose=0)
@@ -248,28 +186,6 @@ def test_pixels_of_weight_zero_do_not_count():
     for labels in (PIXELS, np.where(VOID, 1, PIXELS)):
         found = nll(model, IMAGES, labels, sample_weight=(~VOID).astype("float32"))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_equal_weights_of_all_steps_of_a_row_weight_the_row():
-    model, _ = twins(segmenter, "categorical", rate=0.0)
-    model.fit(IMAGES, PIXELS, verbose=0)
-    rows = np.array([1.0, 0.0, 2.0, 1.0], "float32")
-    of_pixels = np.broadcast_to(rows[:, None, None], PIXELS.shape)
-    expected = nll(model, IMAGES, PIXELS, sample_weight=rows)
-    found = nll(model, IMAGES, PIXELS, sample_weight=of_pixels)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_train_on_batch_takes_both_kinds_of_weights():
-    model, _ = twins(classifier, "categorical")
-    model.fit(X, LABELS, epochs=0, verbose=0)
-    start = model.get_weights()
-    model.train_on_batch(X, LABELS, class_weight={0: 0.5, 1: 2.0})
-    by_class = model.get_weights()
-    model.set_weights(start)
-    model.train_on_batch(X, LABELS, sample_weight=np.where(LABELS == 1, 2.0, 0.5))
-    for ours, theirs in zip(model.get_weights(), by_class, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_members_use_the_weights_of_rows_each(regressions):
@@ -331,15 +247,3 @@ def test_class_weight_of_pixels_is_relative():
     expected = trained(segmenter, "categorical", IMAGES, PIXELS, sample_weight=factors)
     assert_same_weights(weighted, expected)
     assert weighted.num_rows == 4
-
-
-def test_plain_network_takes_weights_of_steps():
-    x = IMAGES.reshape(20, 5, 2)
-    weights = RANDOM.integers(0, 3, (20, 5)).astype("float32")
-    layer = tfbbb.layers.DenseVariational(1, kl_weight=0.0, **POINT)
-    network = keras.Sequential([keras.Input((5, 2)), layer])
-    likelihood = tfbbb.likelihoods.Normal(scale=0.5**0.5)
-    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood))
-    errors = (network.predict(x, verbose=0) - x[..., :1])[..., 0] ** 2 + CONSTANT
-    loss = network.evaluate(x, x[..., :1], sample_weight=weights, verbose=0)
-    np.testing.assert_allclose(loss, (weights * errors).sum() / 20, rtol=1e-5)

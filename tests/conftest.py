@@ -3,7 +3,6 @@
 import gc
 import importlib
 import os
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,17 +29,23 @@ gc.set_threshold(20_000, 10, 10)
 
 
 ROOT = Path(__file__).parents[1]
-# What `make test` leaves to `make test-all`: the lab, and what takes browsers,
-# clusters, proxies or programs of their own. Paths of files and folders.
+# What `make test` leaves to `make test-all`: the lab, what takes browsers, clusters,
+# proxies, devices or programs of their own, and long pages. Paths of files and folders.
 OUTER = (
     "tfbbb/lab/",
     "tests/benchmarks/",
+    "tests/cli/test_demo.py",
     "tests/deployment/",
     "tests/lab/",
     "tests/service/job_process/test_ray_",
     "tests/service/replicas/",
     "tests/service/web/",
+    "tests/test_distribution.py",
     "tests/test_packages.py",
+    "docs/course/",
+    "docs/gallery/",
+    "docs/which.md",
+    "docs/worse_than_dense.md",
 )
 
 
@@ -71,9 +76,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         tf_stack.extract_stack = lambda stacklevel=1: stack
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.nodeid.startswith(OUTER) or re.search(
-            "docs/(course|gallery)", item.name
-        ):
+        _, _, case = item.nodeid.partition("[")
+        if item.nodeid.startswith(OUTER) or case.startswith(OUTER):
             item.add_marker("outer")
         if item.get_closest_marker("few"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -90,6 +94,27 @@ def no_compiled_functions() -> None:
     """Starts a module without the functions that TensorFlow compiled for others."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(0)
+        free_step_graphs()
+
+
+def free_step_graphs() -> None:
+    """Frees the graphs of training steps, which Keras leaves when their models end.
+
+    The garbage collector can't: their operations refer to each other outside of Python.
+    """
+    from tensorflow.python.eager.polymorphic_function import concrete_function
+    from tensorflow.python.framework import func_graph
+
+    gc.collect()
+    graphs, used = [], set()
+    for found in gc.get_objects():
+        if type(found) is func_graph.FuncGraph:
+            graphs.append(found)
+        elif type(found) is concrete_function.ConcreteFunction:
+            used.add(id(found.graph))
+    for graph in graphs:
+        if graph.name == "one_step_on_data" and id(graph) not in used:
+            func_graph.dismantle_func_graph(graph)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from scipy import optimize, stats
 
 from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
-from tfbbb import BayesianModel, estimators, likelihoods, optimizers, posteriors, priors
+from tfbbb import BayesianModel, estimators, likelihoods, posteriors, priors
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
 
@@ -228,44 +228,3 @@ def test_every_draw_of_the_exact_posterior_tells_the_evidence():
     elbo = log_likelihood + kernel.prior_log_prob(draws) - kernel.log_prob(draws)
     # Rounding of float32 in the residuals' squares.
     np.testing.assert_allclose(elbo, np.full(20, EVIDENCE), rtol=1e-4)
-
-
-# Where training stands still is tested of every estimator.
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        "local",
-        pytest.param("flipout", marks=pytest.mark.slow),
-        pytest.param("weight", marks=pytest.mark.slow),
-    ],
-)
-def test_training_finds_the_best_factorised_posterior(estimator):
-    rate = 2e-3
-    layer = DenseVariational(
-        1,
-        use_bias=False,
-        prior=priors.Normal(PRIOR_SCALE),
-        estimator=estimator,
-        seed=0,
-        kl_weight=1.0 / ROWS,
-    )
-    inputs = keras.Input((SIZE,))
-    model = BayesianModel(
-        inputs, layer(inputs), likelihood=likelihoods.Normal(scale=NOISE)
-    )
-    # Each phase is thrice as long as Adam takes to forget the spread of the one before:
-    # noise / (rate * curvature), in the log scales 380 steps at the last rate.
-    for learning_rate, steps in ((10 * rate, 300), (3 * rate, 400), (rate, 1100)):
-        x, y = (np.tile(v, (steps, 1)).astype("float32") for v in (X, Y))
-        model.compile(optimizers.Adam(learning_rate), steps_per_execution=100)
-        model.fit(x, y, batch_size=ROWS, shuffle=False, epochs=1, verbose=0)
-    noise = np.sqrt(losses_and_gradients(model, 300)[1].var(axis=0)) / ROWS
-    # Adam's step is rate / noise: the iterates spread about the optimum by
-    # sqrt(rate * noise / (2 * curvature)) in the direction of least curvature.
-    in_mean, in_log_scale = np.split(noise, 2)
-    curvature = np.linalg.eigvalsh(PRECISION).min() / ROWS
-    spread = np.sqrt(rate * in_mean.max() / (2 * curvature))
-    assert np.abs(np.asarray(layer.kernel.mean) - MEAN).max() < 5 * spread
-    spread = np.sqrt(rate * in_log_scale / (2 * 2 / ROWS))
-    deviation = np.log(np.ravel(layer.kernel.stddev)) - np.log(FACTORISED_SCALE)
-    assert (np.abs(deviation) < 5 * spread).all()

@@ -80,17 +80,6 @@ def test_first_cases_run_before_the_others():
     assert [i.nodeid for i in collected] == ["a::f[1]", "b::g", "b::h[1]", "a::f[2]"]
 
 
-def test_cases_that_name_what_has_changed_run_first():
-    collected = items("a::f[1]", "a::f[Laplace()-2]", "b::g", "b::h[Laplaces]")
-    Budget(0.0, names=["Laplace"]).pytest_collection_modifyitems(collected)
-    assert [item.nodeid for item in collected] == [
-        "a::f[Laplace()-2]",
-        "a::f[1]",
-        "b::g",
-        "b::h[Laplaces]",
-    ]
-
-
 def test_tests_of_pages_run_for_changed_pages_only():
     collected = items("a::f[docs/keras.md]", "a::f[README.md]", "a::g")
     Budget(0.0, ["README.md", "x.py"]).pytest_collection_modifyitems(collected)

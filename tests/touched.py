@@ -2,8 +2,6 @@
 
 import argparse
 import ast
-import contextlib
-import importlib
 import re
 import subprocess
 import sys
@@ -145,51 +143,28 @@ def changed_files(base: str) -> list[str]:
 class Budget:
     """A plugin of pytest: starts no test after a time, and says which it left out.
 
-    The rules always run. Then come cases of parametrised tests that name
-    what a changed module defines, then the first case of every other test, then the
-    rest.
+    The rules always run; then come the first cases of all other tests, then the rest.
 
     Args:
         ends_at: The time, by `time.monotonic`.
         pages: The changed pages; tests of one page run for these only.
-        names: What the changed modules define.
-        modules: Modules whose examples are tests.
     """
 
-    def __init__(
-        self,
-        ends_at: float,
-        pages: Iterable[str] = (),
-        names: Iterable[str] = (),
-        modules: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, ends_at: float, pages: Iterable[str] = ()) -> None:
         self.ends_at = ends_at
         self.pages = set(pages)
-        self.names = set(names)
-        self.modules = list(modules)
         self.left_out: list[str] = []
-
-    def pytest_collection(self) -> None:
-        # To collect its examples, pytest would import a module once more after its
-        # package has, and there would be two classes of each name.
-        for module in self.modules:
-            with contextlib.suppress(Exception):
-                importlib.import_module(module)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         seen: set[str] = set()
-        order: list[list[Any]] = [[], [], [], []]
+        order: list[list[Any]] = [[], [], []]
         for item in items:
             name, _, case = item.nodeid.partition("[")
             page = case.removesuffix("]")
             if page.endswith(".md") and page not in self.pages:
                 continue
-            if item.nodeid.startswith(RULES):
-                order[0].append(item)
-            elif self.names & set(_WORD.findall(case)):
-                order[1].append(item)
-            else:
-                order[3 if name in seen else 2].append(item)
+            is_rule = item.nodeid.startswith(RULES)
+            order[0 if is_rule else 2 if name in seen else 1].append(item)
             seen.add(name)
         items[:] = [item for items in order for item in items]
 
@@ -231,9 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     import pytest
 
-    names = {name for file in changed for name in tree.names(file)}
-    modules = [_module(file) for file in chosen if not file.startswith("tests/")]
-    budget = Budget(began + given.seconds, changed, names, modules)
+    budget = Budget(began + given.seconds, changed)
     options = ["--quiet", "-m", "not slow"]
     code = int(pytest.main([*options, *RULES, *chosen], plugins=[budget]))
     left_out = dict.fromkeys(test.partition("::")[0] for test in budget.left_out)

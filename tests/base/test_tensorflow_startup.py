@@ -2,51 +2,39 @@ import os
 import subprocess
 import sys
 
+import pytest
 import tensorflow as tf
 
-from tfbbb.base.tensorflow_startup import let_gpu_memory_grow
+from tfbbb.base import tensorflow_startup
 
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
-def run(block, **environment):
-    """Runs a program in a process of its own."""
+def test_tensorflow_comes_without_matplotlib_and_logs_fatal_errors_only():
     program = (
         "import os, sys\n"
-        "from tfbbb.base.tensorflow_startup import import_tensorflow\n"
-        f"{block}"
-    )
-    inherited = {k: v for k, v in os.environ.items() if k != LEVEL}
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env=inherited | environment,
-    )
-
-
-def test_tensorflow_comes_without_matplotlib_and_logs_fatal_errors_only():
-    done = run(
-        "import_tensorflow()\n"
+        "import tfbbb.base.tensorflow_startup as startup\n"
+        "startup.let_gpu_memory_grow = lambda: print('memory grows')\n"
+        "startup.import_tensorflow()\n"
         "print(*(name in sys.modules for name in ('tensorflow', 'matplotlib')))\n"
         f"print(os.environ['{LEVEL}'])\n"
         "import matplotlib"
     )
-    assert done.stdout == "True False\n3\n"
-
-
-def test_a_level_of_the_log_that_the_user_sets_stays():
-    done = run(f"import_tensorflow()\nprint(os.environ['{LEVEL}'])", **{LEVEL: "1"})
-    assert done.stdout == "1\n"
-
-
-def test_memory_of_gpus_is_set_to_grow_at_the_start():
-    done = run(
-        "import tfbbb.base.tensorflow_startup as startup\n"
-        "startup.let_gpu_memory_grow = lambda: print('grow')\n"
-        "startup.import_tensorflow()"
+    inherited = {k: v for k, v in os.environ.items() if k != LEVEL}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=inherited
     )
-    assert done.stdout == "grow\n"
+    assert done.stdout == "memory grows\nTrue False\n3\n"
+
+
+def test_a_level_of_the_log_that_the_user_sets_stays(monkeypatch):
+    monkeypatch.setenv(LEVEL, "1")
+    # Importing it raises.
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.setattr(tensorflow_startup, "has_tensorflow", lambda: True)
+    with pytest.raises(ImportError):
+        tensorflow_startup.import_tensorflow()
+    assert os.environ[LEVEL] == "1"
 
 
 def test_memory_of_every_gpu_grows(monkeypatch):
@@ -57,5 +45,5 @@ def test_memory_of_every_gpu_grows(monkeypatch):
     monkeypatch.setattr(
         tf.config.experimental, "set_memory_growth", lambda *given: grown.append(given)
     )
-    let_gpu_memory_grow()
+    tensorflow_startup.let_gpu_memory_grow()
     assert grown == [("GPU:0", True), ("GPU:1", True)]

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy import special, stats
 from sklearn.datasets import load_diabetes
 
@@ -247,6 +248,7 @@ def test_models_are_saved(network, structure, tmp_path):
     assert loaded.diagnostics == new.diagnostics
 
 
+@pytest.mark.slow
 def test_draws_of_the_network_itself_are_wider_than_a_table_needs():
     x, y = load_diabetes(return_X_y=True)
     x, y = (x / x.std(axis=0)).astype("float32"), y[:, np.newaxis]
@@ -296,8 +298,8 @@ def test_a_keras_model_becomes_bayesian():
     network = keras.Sequential(
         [keras.Input((3,)), keras.layers.Dense(4, "tanh"), keras.layers.Dense(1)]
     )
-    network.compile(keras.optimizers.Adam(0.05), "mse")
-    network.fit(X, Y, epochs=60, verbose=0)
+    network.compile(keras.optimizers.Adam(0.05), "mse", steps_per_execution=120)
+    network.fit(tf.data.Dataset.from_tensors((X, Y)).repeat(120), verbose=0)
     new = Laplace("kron").fit(network, X, Y, likelihood="normal", verbose=0)
     means = new.predictive(X, num_samples=256, seed=0).mean[:, 0]
     assert np.sqrt(np.mean((means - Y) ** 2)) < 0.5

@@ -2,8 +2,6 @@
 
 import keras
 import numpy as np
-import pytest
-import tensorflow as tf
 
 import tfbbb
 from tests.keras_programs.twins import CONSTANT, assert_same_weights, twins
@@ -32,15 +30,6 @@ def tracker(layers):
 
 def evaluated(model, *data):
     return model.evaluate(*data, verbose=0, return_dict=True)
-
-
-@pytest.fixture(scope="module")
-def taggers():
-    """A model that was fitted without a change of its weights, and its twin."""
-    metrics = ["accuracy", "sparse_categorical_crossentropy"]
-    model, twin = twins(tagger, "categorical", rate=0.0, metrics=lambda: list(metrics))
-    model.fit(TOKENS, CLASSES, verbose=0)
-    return model, twin
 
 
 def test_labels_of_padding_do_not_move_training():
@@ -79,28 +68,6 @@ def test_both_directions_start_at_real_steps():
     twin.optimizer.learning_rate = 0.1 * LENGTHS.sum() / len(TOKENS)
     twin.fit(TOKENS, CLASSES, batch_size=6, verbose=0)
     assert_same_weights(model, twin)
-
-
-def test_members_skip_padding_each():
-    model, twin = twins(tagger, "categorical", members=3, rate=0.0)
-    model.fit(TOKENS, CLASSES, verbose=0)
-    theirs = evaluated(twin, TOKENS, CLASSES)["loss"]
-    expected = theirs * LENGTHS.sum() / len(TOKENS)
-    for labels in (CLASSES, np.where(REAL, CLASSES, 2)):
-        nll = evaluated(model, TOKENS, labels)["nll"]
-        np.testing.assert_allclose(nll, expected, rtol=1e-5)
-
-
-def test_batches_padded_to_their_own_length_train(taggers):
-    rows = [(TOKENS[i, :n], CLASSES[i, :n]) for i, n in enumerate(LENGTHS)]
-    shapes = (tf.TensorSpec([None], "int64"), tf.TensorSpec([None], "int64"))
-    data = tf.data.Dataset.from_generator(lambda: rows, output_signature=shapes)
-    data = data.apply(tf.data.experimental.assert_cardinality(6)).padded_batch(4)
-    model, _ = taggers
-    history = model.fit(data, verbose=0).history
-    assert model.num_rows == 6
-    nll = evaluated(model, TOKENS, CLASSES)["nll"]
-    np.testing.assert_allclose(history["nll"][0], nll, rtol=1e-5)
 
 
 def test_padding_does_not_shift_the_units_of_targets():

@@ -212,12 +212,6 @@ def test_kl_weight_changes_without_a_retrace_and_is_saved(tmp_path):
     assert float(loaded.layers[0].kl_weight.numpy()) == 0.25
 
 
-def test_xla_is_not_chosen_for_variational_layers():
-    model = keras.Sequential([keras.Input((4,)), DenseVariational(1, kl_weight=0.1)])
-    model.compile("adam", loss="mse", jit_compile="auto")
-    assert model.jit_compile is False
-
-
 def test_local_has_finite_gradients_for_rows_of_zeros():
     layer = built(estimator="local", use_bias=False)
     x = tf.Variable([[0.0] * 4, [1.0] * 4])

@@ -400,18 +400,6 @@ def test_checkpoints_restore_every_weight(members, kinds, tmp_path):
     np.testing.assert_array_equal(first(X), second(X))
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The exported call")
-def test_tensorflow_saves_models_with_every_layer(tmp_path):
-    model = every_layer(members=2)
-    tf.saved_model.save(model, str(tmp_path / "saved"))
-    served = tf.saved_model.load(str(tmp_path / "saved")).signatures["serving_default"]
-    (name,) = served.structured_input_signature[1]
-    (first,), (second,) = (served(**{name: X}).values() for _ in range(2))
-    assert first.shape == model(X).shape
-    assert np.any(first != second)
-
-
 def spread_means(model):
     generator = np.random.default_rng(2)
     for layer in model.variational_layers:

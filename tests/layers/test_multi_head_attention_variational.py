@@ -186,10 +186,6 @@ def test_divergence_counts_once_for_each_projection_of_a_shared_layer():
     np.testing.assert_allclose(sum(model.losses), 0.25 * expected, rtol=1e-5)
 
 
-def self_attention(inputs):
-    return attention(estimator="weight")(inputs, inputs, use_causal_mask=True)
-
-
 def cross_attention_by_names(inputs):
     values = attention(estimator="weight", output_shape=2)(inputs, inputs)
     return attention(estimator="weight")(
@@ -217,7 +213,6 @@ def attention_by_a_mask_of_its_own(inputs):
 @pytest.mark.parametrize(
     ("body", "x", "method"),
     [
-        (self_attention, QUERY, "local"),
         (cross_attention_by_names, QUERY, "weight"),
         (attention_to_what_is_not_masked, QUERY * MASK[..., None], "local"),
         (attention_by_a_mask_of_its_own, QUERY, "weight"),

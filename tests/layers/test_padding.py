@@ -53,7 +53,8 @@ def trained(kind, tokens, classes, *, ends):
     # Noise that does not depend on the number of steps.
     outputs = layers.DenseVariational(3, estimator="weight")(hidden)
     model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    model.compile(keras.optimizers.SGD(1.0))
+    # To trace the one step takes longer than to run it.
+    model.compile(keras.optimizers.SGD(1.0), run_eagerly=True)
     history = model.fit(tokens, classes, batch_size=6, shuffle=False, verbose=0)
     return model, history.history
 

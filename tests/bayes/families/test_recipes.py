@@ -17,6 +17,11 @@ def answers(tmp_path_factory):
     return json.loads((directory / "answers.json").read_text())
 
 
+def test_the_first_likelihood_of_a_program_is_a_layer(answers):
+    assert answers["first_is_layer"]
+    assert answers["first"]["scale"] == 2.0
+
+
 def test_added_families_are_found_by_name(answers):
     assert {"laplace", "logistic"} <= set(answers["names"])
 

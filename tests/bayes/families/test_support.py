@@ -77,12 +77,3 @@ def test_supports_are_read_without_tensorflow():
         "sys.exit('tensorflow' in sys.modules or 'numpy' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_the_first_likelihood_of_a_program_is_a_layer():
-    program = (
-        "import sys; from tfbbb import likelihoods; assert 'keras' not in sys.modules; "
-        "found = likelihoods.Normal(scale=2.0); import keras; "
-        "assert isinstance(found, keras.Layer) and found.get_config()['scale'] == 2.0"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

@@ -90,10 +90,3 @@ def _fair_coin(shape, fan_in):
 def test_score_function_refuses_a_posterior_without_a_density():
     with pytest.raises(ValueError, match=r"'weight'.*Received: estimator="):
         DenseVariational(4, posterior="point", estimator="score_function")
-
-
-def test_local_and_flipout_refuse_posteriors_that_do_not_factorise():
-    for family in ("low_rank_normal", "full_covariance_normal"):
-        for estimator in ("local", "flipout"):
-            with pytest.raises(ValueError, match=r"Use one of 'auto'.*'weight'"):
-                DenseVariational(4, posterior=family, estimator=estimator)

@@ -1,18 +1,6 @@
-"""One picture of each kind, of fixed numbers.
+"""One picture of each kind, of fixed numbers."""
 
-python -m tests.scores.plots.pictures           draws what the tests compare with
-python -m tests.scores.plots.pictures FILE.png  draws all of them as one, with text
-"""
-
-import math
-import sys
-from pathlib import Path
-
-import matplotlib
 import numpy as np
-from matplotlib import style
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 from tests.scores.plots.normal_prediction import (
@@ -21,8 +9,6 @@ from tests.scores.plots.normal_prediction import (
     measured,
 )
 from tfbbb import plots
-
-BASELINE = Path(__file__).parent / "baseline"
 
 
 def predictive_band(axes):
@@ -116,44 +102,3 @@ PICTURES = {
         elbo_curve,
     )
 }
-
-
-def save_without_text(name, path):
-    """Draws a picture without what fonts decide: text, and where it leaves room."""
-    with style.context("default"):
-        figure = Figure(figsize=(3.2, 2.4), dpi=100)
-        axes = figure.add_axes((0.1, 0.1, 0.85, 0.7))
-        PICTURES[name](axes)
-        for each in (axes, *axes.child_axes):
-            each.set(xlabel="", ylabel="", title="")
-            for axis in (each.xaxis, each.yaxis):
-                axis.set_major_formatter(NullFormatter())
-                axis.set_minor_formatter(NullFormatter())
-            for text in each.texts:
-                text.set_visible(False)
-            if each.get_legend() is not None:
-                each.get_legend().remove()
-        figure.savefig(path, metadata={"Software": None})
-
-
-def save_all_as_one(path):
-    with style.context("default"):
-        rows = math.ceil(len(PICTURES) / 2)
-        figure = Figure(figsize=(16.0, 4.3 * rows), layout="constrained")
-        places = figure.subplots(rows, 2).flat
-        for axes, (name, draw) in zip(places, PICTURES.items(), strict=False):
-            draw(axes)
-            axes.set_title(name, loc="left", family="monospace")
-        for axes in places[len(PICTURES) :]:
-            axes.set_axis_off()
-        figure.savefig(path, dpi=75)
-
-
-if __name__ == "__main__":
-    matplotlib.use("Agg")
-    if len(sys.argv) > 1:
-        save_all_as_one(sys.argv[1])
-    else:
-        BASELINE.mkdir(exist_ok=True)
-        for picture in PICTURES:
-            save_without_text(picture, BASELINE / f"{picture}.png")

@@ -9,6 +9,10 @@ from tests.scores.plots.pictures import PICTURES
 from tfbbb import plots
 
 
+def test_every_plot_has_a_picture():
+    assert sorted(PICTURES) == sorted(plots.__all__)
+
+
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_plot_draws_and_labels_only_the_given_axes(name, monkeypatch):
     monkeypatch.setattr(pyplot, "subplots", None)

@@ -146,15 +146,6 @@ def test_clone_with_another_operation_has_no_recalibration(fitted):
     assert new.recalibration is new.inference is None
 
 
-def test_clone_with_some_new_layers_has_nothing_fitted(fitted):
-    last = fitted.layers[-1]
-
-    def new_head(layer):
-        return from_own_config(layer) if layer is last else layer
-
-    assert not cloned(clone_function=new_head)(fitted).likelihood.adapted
-
-
 def test_new_weights_discard_the_recalibration(fitted):
     new = copy.deepcopy(fitted)
     with pytest.warns(UserWarning, match="New weights discard the recalibration"):

@@ -118,12 +118,6 @@ def test_every_estimator_trains_in_double_precision(estimator):
     assert np.isfinite([history["loss"], history["nll"], history["kl"]]).all()
 
 
-@pytest.mark.parametrize("name", ["float64", "mixed_float16"])
-def test_layers_may_have_a_policy_each(name):
-    loss = network(dtype=name).fit(X, Y, verbose=0).history["loss"]
-    assert np.isfinite(loss).all()
-
-
 def test_sums_over_rows_are_not_in_half_precision():
     with policy("float16", floatx="float16"):
         model = network(tfbbb.likelihoods.Normal(scale=1.0, standardize=False))

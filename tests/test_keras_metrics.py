@@ -133,17 +133,6 @@ def test_binary_metrics_equal_those_of_a_sigmoid(y):
     check(found, BINARY, LABEL[:, None].astype("float32"), sigmoid(LOGIT))
 
 
-def test_binary_one_hot_metrics_equal_those_of_a_softmax():
-    both = np.concatenate([0.0 * LOGIT, LOGIT], axis=1)
-    y = np.eye(2, dtype="float32")[LABEL]
-    kinds = {
-        name: ONE_HOT[name]
-        for name in ("mse", "categorical_accuracy", "f1", "flat_auc")
-    }
-    found = reported(network("bernoulli", LOGIT), LOGIT, y, named(kinds))
-    check(found, kinds, y, softmax(both))
-
-
 @pytest.mark.parametrize(
     "y",
     [INDEX, INDEX[:, None], np.eye(4, dtype="float32")[INDEX]],
@@ -203,13 +192,6 @@ def test_metrics_of_numbers_compare_the_mean(likelihood, units, k):
 
 SEQUENCE = normals(ROWS, STEPS, 1)
 PER_STEP = {name: kind for name, kind in NUMBERS.items() if name not in ("r2", "f1")}
-
-
-def test_numbers_per_step_may_lack_the_last_axis():
-    y = np.abs(normals(ROWS, STEPS, 1)) + 1.0
-    model = network("normal", SEQUENCE)
-    found = reported(model, SEQUENCE, y[..., 0], named(PER_STEP))
-    check(found, PER_STEP, y, SEQUENCE)
 
 
 def test_several_numbers_per_step_are_compared_one_by_one():

@@ -50,30 +50,6 @@ def test_a_peer_that_cannot_be_installed_is_skipped(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("complete"))
 
 
-@pytest.mark.parametrize(("runs", "installs"), [(True, 1), (False, 2)])
-def test_tensorflow_is_installed_where_this_one_does_not_run(
-    tmp_path, monkeypatch, runs, installs
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    commands = []
-
-    def run(command, what):
-        commands.append(list(map(str, command)))
-        if "venv" in command:
-            packages = environments.Path(command[-1], "lib/python3.1/site-packages")
-            packages.mkdir(parents=True)
-        if "-c" in command and not runs:
-            raise records.SkippedError("it does not run")
-
-    monkeypatch.setattr(environments, "_run", run)
-    peer = environments.Peer("serve_some", ("some==1.0",), needs_tensorflow=True)
-    python = peer.environment()
-    installed = [command[-1] for command in commands if "install" in command]
-    assert len(installed) == installs
-    assert all("tensorflow==" in name for name in installed[1:])
-    assert len(list(python.parents[1].rglob("*.pth"))) == runs
-
-
 @pytest.mark.parametrize("program", sorted(environments.PROGRAMS.glob("*.py")))
 def test_programs_of_peers_compile(program):
     compile(program.read_text(), str(program), "exec")

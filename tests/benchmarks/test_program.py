@@ -8,18 +8,6 @@ from tests.benchmarks.programs import load
 program = load("program")
 
 
-def test_a_table_is_aligned():
-    table = load("timing").markdown_table(
-        ["set", "rmse"], [["a", "1.00"], ["bcde", "10.00"]]
-    )
-    assert table.splitlines() == [
-        "| set  |  rmse |",
-        "|------|------:|",
-        "| a    |  1.00 |",
-        "| bcde | 10.00 |",
-    ]
-
-
 def measure(measured, end=None):
     measured.measure({"method": "a"}, lambda: {"rmse": 1.0})
     if end is not None:

@@ -30,11 +30,6 @@ def test_means_have_the_error_of_independent_values_and_infinite_ones_are_named(
     assert results.with_error([1.0, 3.0]) == "2.00±1.00"
 
 
-def test_splits_are_counted_by_method():
-    found = records(m={"a": [1.0] * 3, "b": [1.0]}, n={"a": [1.0]})
-    assert results.splits_line(found) == "Splits of each set: m 1–3, n 1."
-
-
 def test_ranks_share_equal_places_and_count_complete_tables():
     found = {
         "a": {"x": {0: 1.0}, "y": {0: 2.0}, "z": {0: 2.0}},
@@ -44,13 +39,6 @@ def test_ranks_share_equal_places_and_count_complete_tables():
     assert results.ranks(found, larger_is_better=True) == best
     worst = {"x": [1.0, 3.0], "y": [2.5, 2.0], "z": [2.5, 1.0]}
     assert results.ranks(found, larger_is_better=False) == worst
-
-
-def test_a_method_with_few_tables_is_not_ranked():
-    found = {str(i): {"x": {0: 1.0}, "y": {0: 2.0}} for i in range(3)}
-    found["3"] = {"x": {0: 1.0}, "y": {0: 2.0}, "z": {0: 0.0}}
-    ranks = results.ranks(found, larger_is_better=False)
-    assert ranks == {"x": [1.0] * 4, "y": [2.0] * 4}
 
 
 def test_losses_are_beyond_the_error_of_the_common_splits():

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from tests.benchmarks.programs import load
 
@@ -64,10 +63,3 @@ def test_a_refused_file_has_no_column_right():
     assert "the file" in found["refused"]
     records = [{"set": "it", **found}]
     assert "Of 1 tables 1 are refused." in strangers.reading_line(records)
-
-
-@pytest.mark.parametrize(
-    ("name", "named"), [("b", "b"), ("#2", "b"), ("#9", "#9"), ("#", "#")]
-)
-def test_columns_are_named_or_numbered(name, named):
-    assert tables.named(name, ["a", "b"]) == named

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tfbbb.cli.figures import echo_metrics, echo_recipe
-from tfbbb.cli.inspect import echo_columns, echo_schema
+from tfbbb.cli.inspect import echo_columns
 from tfbbb.tables import Schema
 
 GENERATOR = np.random.default_rng(0)
@@ -10,15 +10,6 @@ GENERATOR = np.random.default_rng(0)
 def make_schema(**columns):
     table = {"n": GENERATOR.normal(size=60), **columns}
     return Schema.infer({**table, "y": GENERATOR.normal(size=60)}, "y")
-
-
-def test_the_schema_is_summarised_in_one_line(capsys):
-    days = [f"{1 + i % 28}.{1 + i % 12}.2020" for i in range(60)]
-    echo_schema(make_schema(kind=["a", None] * 30, day=days))
-    assert capsys.readouterr().out.splitlines() == [
-        "regression of 'y' from 3 columns (1 of numbers, 1 of dates, 1 of text, 1 with "
-        "missing values)"
-    ]
 
 
 def test_each_column_has_a_line_with_its_kind_and_values(capsys):
@@ -52,12 +43,6 @@ def test_each_column_has_a_line_with_its_kind_and_values(capsys):
         "Left out 'same': It has the same value in every row, so a model learns "
         "nothing from it.",
     ]
-
-
-def test_only_the_first_of_many_columns_are_listed(capsys):
-    table = {f"n{i}": GENERATOR.normal(size=60) for i in range(70)}
-    echo_columns(make_schema(**table))
-    assert capsys.readouterr().out.splitlines()[-1] == "  and 11 more features"
 
 
 def test_remarks_are_printed_once(capsys):

@@ -4,12 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.cli.table_targets import name_classes, refuse_without_targets
-from tfbbb.tables import TableError
-from tfbbb.tables.known_targets import describe_unusable, read_known_targets
+from tfbbb.tables.known_targets import read_known_targets
 from tfbbb.tables.notations.number import NumberNotation
 
-TABLE = pa.table({"price": ["$1,200.50", "$80"], "fast": ["yes", "no"]})
 UNSEEN, NO_NUMBER = "is a class unseen in training", "is not a number"
 
 
@@ -18,11 +15,6 @@ def read(values, classes=None, notation=None):
     found = read_known_targets(pa.table({"y": values}), "y", classes, notation)
     unusable = {row: tuple(target) for row, target in found.unusable.items()}
     return found, unusable
-
-
-def test_classes_are_labels():
-    found = read_known_targets(TABLE, "fast", ["no", "yes"], None)
-    assert name_classes(found.values, ["no", "yes"]).tolist() == ["yes", "no"]
 
 
 @pytest.mark.parametrize(
@@ -98,33 +90,3 @@ def test_numbers_outside_the_support_have_no_target_to_use():
         "The target -3.0 is outside of what the model predicts (positive numbers); it "
         "has no log_prob."
     )
-
-
-def test_unusable_targets_are_counted_by_reason_with_an_example():
-    found = read_known_targets(pa.table({"y": ["1", "x", "z"]}), "y", None, None)
-    fir = read_known_targets(pa.table({"y": ["oak", "fir"]}), "y", ["oak"], None)
-    both = {**found.unusable, 4: fir.unusable[1]}
-    assert describe_unusable("y", both, 9, "it is left out") == [
-        "2 of 9 rows have a 'y' that is not a number, such as 'x' in row 2; it is left "
-        "out.",
-        "1 of 9 rows has a 'y' that is a class unseen in training, such as 'fir' in "
-        "row 5; it is left out.",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ([None, None], "No row of the table has a target: column 'y' is empty."),
-        (
-            ["a", None],
-            "1 of 2 rows has a 'y' that is not a number, such as 'a' in row 1; no row "
-            "has a target to use.",
-        ),
-    ],
-)
-def test_a_table_without_a_target_to_use_is_refused(values, sentence):
-    found, _ = read(pa.array(values, pa.string()))
-    with pytest.raises(TableError) as error:
-        refuse_without_targets("y", found.unusable, len(values))
-    assert str(error.value) == sentence

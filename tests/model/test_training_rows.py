@@ -78,10 +78,6 @@ def test_datasets_of_known_length_are_read_to_the_end(data):
     assert training_rows(data(np.full(10, 0.5)), None).size == 5.0
 
 
-def test_weights_of_columns_count_as_those_of_vectors():
-    assert training_rows(dataset(np.full((10, 1), 0.5)), None).size == 5.0
-
-
 def flipped(x, y):
     return -x, y
 
@@ -120,16 +116,6 @@ def test_concatenated_sources_add_up():
     assert training_rows(PAIRS.concatenate(other).repeat(2).batch(4), None).size == 13
 
 
-def test_rows_left_out_within_batches_do_not_count():
-    data = dataset().map(lambda x, y: (x[:2], y[:2]))
-    assert training_rows(data, None).size == 6
-
-
-def test_weights_of_repeated_rows_count_once():
-    weighted = tf.data.Dataset.from_tensor_slices((X, Y, np.full(10, 0.5)))
-    assert training_rows(weighted.repeat(4).batch(5), None).size == 5.0
-
-
 @pytest.mark.parametrize(
     "endless",
     [
@@ -165,21 +151,6 @@ def test_a_generator_keeps_the_batch_that_was_counted():
         again, size = rows_of_generator(batches, 5)
     assert size == 10
     np.testing.assert_array_equal(np.concatenate([y for _, y in again]), Y)
-
-
-class Unreadable(keras.utils.PyDataset):
-    num_batches = 3
-
-    def __getitem__(self, index):
-        raise AssertionError("the data were read")
-
-
-def test_data_are_not_read_where_nothing_is_to_be_learned_from_them():
-    rows = training_rows(Unreadable(), None, dataset_size=10, needs_targets=False)
-    assert (rows.size, rows.targets) == (10, None)
-    rows = training_rows(Unreadable(), None, needs_size=False, needs_targets=False)
-    assert np.isnan(rows.size)
-    assert rows.targets is None
 
 
 def test_a_dataset_that_was_read_to_its_end_is_refused():
@@ -239,11 +210,6 @@ def test_endless_dataset_gives_targets_of_its_stated_rows():
     rows = training_rows(dataset().repeat(), None, dataset_size=10)
     np.testing.assert_array_equal(rows.targets, Y)
     assert training_rows(generator(), None, dataset_size=10).targets is None
-
-
-def test_given_size_is_believed():
-    assert training_rows(X, Y, dataset_size=50).size == 50
-    assert training_rows(dataset(), None, dataset_size=7.5).size == 7.5
 
 
 @pytest.mark.parametrize("size", [0, -1, np.nan, np.inf])

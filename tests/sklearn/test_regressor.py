@@ -118,12 +118,11 @@ def test_export_has_the_same_answers(of_houses, tmp_path):
 
 def test_a_second_fit_is_equal():
     x, y = line(40)
-    first, second, third = (
+    first, second = (
         regressor(**SHORTEST, random_state=seed).fit(x, y).predict(x)
-        for seed in (None, 0, 1)
+        for seed in (None, 0)
     )
     np.testing.assert_array_equal(first, second)
-    assert not np.allclose(first, third, rtol=1e-3)
 
 
 def test_partial_fit_goes_on_from_the_posterior():

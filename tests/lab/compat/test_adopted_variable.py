@@ -89,15 +89,6 @@ def test_a_frozen_layer_does_not_train_variables_of_its_functions():
     assert len(model.trainable_variables) == 6
 
 
-def test_a_layer_frozen_at_first_can_be_unfrozen():
-    scale = tf.Variable(0.5)
-    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale), trainable=False)
-    model = keras.Sequential([keras.Input((1,)), layer])
-    assert model.trainable_variables == []
-    layer.trainable = True
-    assert len(model.trainable_variables) == 1
-
-
 @pytest.mark.parametrize(
     "hidden", [tf.nn.softplus, lambda variable: variable + 0.0], ids=["softplus", "sum"]
 )
@@ -178,22 +169,6 @@ def test_checkpoints_restore_every_variable(make, tmp_path):
     path = tf.train.Checkpoint(model=first).save(tmp_path / "checkpoint")
     tf.train.Checkpoint(model=second).restore(path).assert_consumed()
     assert_equal_weights(first, second)
-
-
-def test_checkpoints_restore_variables_that_are_adopted_later(tmp_path):
-    def model(scale):
-        return keras.Sequential(
-            [tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))]
-        )
-
-    first, scale = model(tf.Variable(2.0)), tf.Variable(0.5)
-    first(X)
-    path = tf.train.Checkpoint(first).save(tmp_path / "checkpoint")
-    second = model(scale)
-    status = tf.train.Checkpoint(second).restore(path)
-    second(X)
-    status.assert_consumed()
-    assert scale.numpy() == 2.0
 
 
 @pytest.mark.parametrize("make", [dense, lambda: scaled(tf.Variable(2.0))])
@@ -280,15 +255,6 @@ def test_functions_of_dense_variational_may_read_variables():
     model.compile(keras.optimizers.SGD(0.1), loss="mse")
     model.fit(X, Y, verbose=0)
     assert np.all(loc != 1.0)
-
-
-def test_a_layer_may_be_called_on_its_own_output():
-    scale = tf.Variable(0.5)
-    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(2 * t, scale), "mean")
-    x = keras.Input((1,))
-    model = keras.Model(x, layer(layer(x)))
-    assert len(model.trainable_variables) == 1
-    np.testing.assert_array_equal(model(X[:, :1]).mean(), 4 * X[:, :1])
 
 
 def test_variables_made_in_every_call_are_refused():

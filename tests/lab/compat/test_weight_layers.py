@@ -59,39 +59,6 @@ def test_flipout_signs_are_one_and_differ_between_rows():
     assert abs(np.mean(y[1:] * y[:-1])) < 6 / np.sqrt(rows)
 
 
-def test_convolutional_flipout_signs_are_one_per_row_and_channel():
-    layer = tfpl.Convolution2DFlipout(
-        3,
-        1,
-        kernel_posterior_tensor_fn=lambda d: tf.ones_like(d.sample()),
-        bias_posterior_fn=None,
-    )
-    x = tf.ones([200, 4, 5, 1])
-    y = layer(x) - layer.kernel_posterior.mean()[0, 0, 0]
-    np.testing.assert_allclose(np.abs(y), 1.0, rtol=1e-5)
-    np.testing.assert_array_equal(y - y[:, :1, :1], np.zeros(y.shape))
-    assert np.std(y[:, 0, 0], axis=0) == pytest.approx(1.0, abs=6 / np.sqrt(200))
-
-
-def test_a_row_of_zeros_has_finite_gradients_under_local_reparameterization():
-    layer = tfpl.DenseLocalReparameterization(2)
-    x = tf.constant([[0.0, 0.0], [1.0, 2.0]])
-    layer(x)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        loss = tf.reduce_sum(layer(x) ** 2)
-    gradients = tape.gradient(loss, [x, *layer.trainable_variables])
-    assert all(np.all(np.isfinite(g)) for g in gradients)
-
-
-def test_layers_of_one_shape_start_at_different_values():
-    a, b = tfpl.DenseFlipout(3), tfpl.DenseFlipout(3)
-    x = tf.ones([1, 3])
-    a(x), b(x)
-    assert not np.any(np.equal(a.weights[0], b.weights[0]))
-    assert not np.any(np.equal(a.weights[1] + 3.0, a.weights[0]))
-
-
 def test_large_inputs_do_not_overflow_in_float16():
     layer = tfpl.DenseLocalReparameterization(2, dtype="mixed_float16")
     y = layer(tf.constant([[3000.0, -200.0]]))
@@ -170,17 +137,6 @@ def test_a_posterior_of_ones_own_refers_to_variables():
     np.testing.assert_array_equal(layer.kernel_posterior.mean(), loc)
     np.testing.assert_allclose(layer.kernel_posterior.stddev(), tf.exp(rho))
     assert not np.all(np.equal(rho, -1.0))
-
-
-def test_divergences_and_biases_may_be_left_out():
-    x = tf.ones([1, 3])
-    no_divergence = tfpl.DenseFlipout(2, kernel_divergence_fn=None)
-    no_prior = tfpl.DenseFlipout(2, kernel_prior_fn=None)
-    no_bias = tfpl.DenseFlipout(2, bias_posterior_fn=None)
-    for layer in (no_divergence, no_prior, no_bias):
-        layer(x)
-    assert (len(no_divergence.losses), len(no_prior.losses)) == (0, 0)
-    assert len(no_bias.weights) == 2
 
 
 def test_dense_variational_without_bias_over_several_axes():

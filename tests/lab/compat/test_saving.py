@@ -1,8 +1,6 @@
 """Models of the layers survive `save` and `load_model`."""
 
 import functools
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import keras
 import numpy as np
@@ -253,44 +251,6 @@ def test_a_checkpoint_holds_the_divergence(tmp_path):
     model.fit(x, x[:, :2], verbose=0, callbacks=[checkpoint])
     loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
     assert_same(model, loaded, x)
-
-
-def mean_and_losses(path):
-    """Returns what a loaded model finds, in a process that knows only the file."""
-    model = keras.saving.load_model(path, safe_mode=False)
-    d = model(tf.ones([2, 4]))
-    return d.mean().numpy(), [float(loss) for loss in model.losses]
-
-
-@pytest.mark.slow
-def test_python_functions_load_in_another_process(tmp_path):
-    scale = tf.constant(0.5)
-    model = keras.Sequential(
-        [
-            keras.Input((4,)),
-            tfpl.DenseReparameterization(
-                2,
-                activation=lambda x: x * scale,
-                kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
-                    is_singular=True, loc_initializer=tf.random_normal_initializer()
-                ),
-                kernel_prior_fn=None,
-            ),
-            tfpl.DistributionLambda(
-                lambda t: tfd.Independent(tfd.Normal(t, scale), 1),
-                activity_regularizer=tfpl.KLDivergenceRegularizer(
-                    lambda: STANDARD_NORMAL, True
-                ),
-            ),
-        ]
-    )
-    model.save(tmp_path / "model.keras")
-    expected = mean_and_losses(tmp_path / "model.keras")
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        found = executor.submit(mean_and_losses, tmp_path / "model.keras").result()
-    np.testing.assert_allclose(found[0], model(tf.ones([2, 4])).mean(), rtol=1e-6)
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
 
 
 def test_a_variable_that_layers_share_is_loaded_once(tmp_path):

@@ -1,7 +1,5 @@
 """Training loops and steps of the user's own, and batches trained by hand."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -200,17 +198,8 @@ def test_accumulated_divergence_keeps_its_weight():
         np.testing.assert_allclose(one, four, rtol=2e-2, atol=2e-3)
 
 
-SGD = functools.partial(keras.optimizers.SGD, 0.1)
-
-
 @pytest.mark.parametrize(
-    "optimizer",
-    [
-        lambda: SGD(clipnorm=0.05),
-        pytest.param(lambda: SGD(clipvalue=0.01), marks=pytest.mark.slow),
-        pytest.param(lambda: SGD(weight_decay=0.1), marks=pytest.mark.slow),
-        lambda: "adam",
-    ],
+    "optimizer", [lambda: keras.optimizers.SGD(0.1, clipnorm=0.05), lambda: "adam"]
 )
 def test_optimizers_step_as_on_the_twin(optimizer):
     model, twin = twins(regression, optimizer=optimizer)

@@ -128,20 +128,8 @@ def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
         np.testing.assert_allclose(history[name][0], value, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        pytest.param("indices", marks=pytest.mark.slow),
-        pytest.param("column", marks=pytest.mark.slow),
-        "one-hot",
-    ],
-)
-def test_class_weight_is_a_sample_weight(labels):
-    y = {
-        "indices": LABELS,
-        "column": LABELS[:, None],
-        "one-hot": keras.utils.to_categorical(LABELS, 2),
-    }[labels]
+def test_class_weight_is_a_sample_weight():
+    y = keras.utils.to_categorical(LABELS, 2)
     by_class = trained(classifier, "categorical", X, y, class_weight={0: 0.7, 1: 2.5})
     rows = np.where(LABELS == 1, 2.5, 0.7)
     assert_same_weights(

@@ -1,5 +1,6 @@
 """Every estimator draws what q implies, and its gradient estimates the ELBO's."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -79,6 +80,22 @@ def test_flipout_perturbs_rows_by_one_draw_with_signs():
         np.asarray(layer(rows)) - rows @ np.asarray(layer.kernel.mean)
     )
     np.testing.assert_allclose(perturbation[:4], perturbation[4:], rtol=1e-4)
+
+
+def test_every_output_of_a_row_has_its_own_sign():
+    keras.utils.set_random_seed(0)
+    layer = DenseVariational(3, estimator="flipout", use_bias=False, kl_weight=0.1)
+    layer.build((None, 2))
+    mean = np.asarray(layer.kernel.mean)
+    count = 2000
+    for unit in np.eye(2, dtype="float32"):
+        rows = np.tile(unit, (count, 1))
+        signs = np.sign(np.asarray(layer(rows)) - rows @ mean)
+        # Of independent signs, the mean has the standard error 1 / sqrt(n).
+        assert np.abs(signs.mean(axis=0)).max() < 4.5 / np.sqrt(count)
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            correlation = (signs[:, one] * signs[:, other]).mean()
+            assert abs(correlation) < 4.5 / np.sqrt(count)
 
 
 def gradient_draws(estimator, num_draws=2000):

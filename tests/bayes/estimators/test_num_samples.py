@@ -8,6 +8,7 @@ import tensorflow as tf
 import tfbbb
 from tests.repeated_calls import repeated
 from tfbbb.bayes.estimators import Flipout, Local, ScoreFunction, Weight
+from tfbbb.bayes.estimators.score_function import score_function_term
 from tfbbb.layers import DenseVariational
 
 GENERATOR = np.random.default_rng(0)
@@ -105,6 +106,19 @@ def test_evaluation_passes_each_row_once():
     model = model_of(Weight(num_samples=5))
     assert model(X, training=True).shape == (60, 1)
     assert model(X).shape == (12, 1)
+
+
+def test_control_variate_is_the_mean_loss_of_the_other_draws():
+    # Two members of three draws each.
+    losses = np.array([1.0, 4.0, 2.0, -3.0, 0.5, 7.0])
+    log_prob = tf.Variable(tf.zeros(6, tf.float64))
+    with tf.GradientTape() as tape:
+        term = score_function_term(tf.constant(losses), log_prob + 0.0, num_samples=3)
+    assert float(term) == 0.0
+    by_member = losses.reshape(2, 3)
+    others = (by_member.sum(axis=1, keepdims=True) - by_member) / 2
+    expected = (by_member - others).ravel() / 6
+    np.testing.assert_allclose(tape.gradient(term, log_prob), expected, rtol=1e-12)
 
 
 def test_score_function_is_refused_outside_of_a_bayesian_model():

@@ -1,6 +1,7 @@
 import inspect
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -335,3 +336,14 @@ def test_given_constants_are_not_learned(name, argument):
             made(name, {argument: wrong})
     with pytest.raises(ValueError, match=r"either given .* or an output"):
         made(name, {argument: 1.0, "heteroscedastic": True})
+
+
+@pytest.mark.parametrize("unknown", ["gaussian", None, 3, likelihoods.Normal])
+def test_an_unknown_name_error_lists_the_names(unknown):
+    with pytest.raises(ValueError, match=r"Pass one of .*'normal', .*Rec"):
+        likelihoods.get(unknown)
+
+
+def test_config_of_something_else_is_refused():
+    with pytest.raises(ValueError, match="describes no likelihood"):
+        likelihoods.deserialize(likelihoods.serialize(keras.layers.Dense(1)))

@@ -87,6 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(found):
             if place not in places:
                 item.add_marker("slow")
+    # What is imported now lives on; no search for garbage need look at it.
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")

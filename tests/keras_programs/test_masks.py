@@ -32,17 +32,6 @@ def evaluated(model, *data):
     return model.evaluate(*data, verbose=0, return_dict=True)
 
 
-def test_labels_of_padding_do_not_move_training():
-    def trained(padding):
-        keras.utils.set_random_seed(1)
-        model, _ = twins(tagger, "categorical")
-        labels = np.where(REAL, CLASSES, padding)
-        model.fit(TOKENS, labels, batch_size=4, shuffle=False, verbose=0)
-        return model
-
-    assert_same_weights(trained(0), trained(2), rtol=1e-6, atol=0)
-
-
 def test_masked_numbers_do_not_count():
     model, twin = twins(tracker, metrics=["mae"])
     model.fit(SIGNAL, TARGETS, batch_size=6, verbose=0)

@@ -402,18 +402,6 @@ def test_rematerialization_of_posteriors_is_refused(layer_in_scope):
     allowed.fit(X, Y, verbose=0)
 
 
-def test_targets_of_several_columns():
-    def network(layers):
-        inputs = keras.Input((6,))
-        return inputs, layers.Dense(2)(inputs)
-
-    model, twin = twins(network, rate=0.0)
-    history = model.fit(X, X[:, :2] * 2, verbose=0).history
-    # Keras averages over the targets of a row; the likelihood sums over them.
-    expected = 2 * twin.evaluate(X, X[:, :2] * 2, verbose=0) + 2 * CONSTANT
-    np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-4)
-
-
 def test_networks_of_two_models_may_share_a_layer():
     shared = tfbbb.layers.DenseVariational(4, "tanh")
     inputs = keras.Input((6,))

@@ -6,12 +6,10 @@ import pytest
 
 import tfbbb
 from tests.keras_programs.twins import (
-    CONSTANT,
     POINT,
     assert_same_weights,
     copy_weights,
     squared_error,
-    twins,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -48,47 +46,6 @@ def test_loss_is_nll_plus_divergence_over_n(members):
     np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
     np.testing.assert_allclose(
         history["loss"][0], history["nll"][0] + kl / 40, rtol=1e-5
-    )
-
-
-def test_loss_of_members_is_the_mean_over_them():
-    def network(layers):
-        inputs = keras.Input((3,))
-        return inputs, layers.Dense(1)(inputs)
-
-    model, _ = twins(network, members=3, rate=0.0)
-    for weight in model.variational_layers[0].variational_weights:
-        weight.variables["mean"].assign(
-            RANDOM.normal(size=weight.variables["mean"].shape)
-        )
-    nll = model.fit(X, Y, batch_size=16, verbose=0).history["nll"][0]
-    errors = [np.mean((member.predictive(X).mean - Y) ** 2) for member in model.members]
-    np.testing.assert_allclose(nll - CONSTANT, np.mean(errors), rtol=1e-4)
-
-
-def test_members_of_one_start_train_as_the_keras_twin():
-    def network(layers):
-        inputs = keras.Input((3,))
-        return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
-
-    model, twin = twins(network, members=3)
-    model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    twin.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    single = keras.Model(*network(keras.layers))
-    for k in range(3):
-        for variable, ours in zip(
-            single.trainable_variables, model.trainable_variables, strict=True
-        ):
-            variable.assign(ours.numpy()[k])
-        assert_same_weights(single, twin)
-
-
-def test_several_draws_count_the_divergence_once():
-    model = bayesian(estimator=tfbbb.estimators.Weight(num_samples=4))
-    history = model.fit(X, Y, batch_size=40, verbose=0).history
-    kl = normal_kl(model.layers[1])
-    np.testing.assert_allclose(
-        history["loss"][0] - history["nll"][0], kl / 40, rtol=1e-3
     )
 
 

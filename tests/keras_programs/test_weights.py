@@ -1,7 +1,5 @@
 """Weights of rows, classes, steps and pixels, and classes that do not count."""
 
-import warnings
-
 import keras
 import numpy as np
 import pytest
@@ -148,25 +146,6 @@ def test_class_weight_applies_to_datasets():
     assert_same_weights(model, by_class)
 
 
-@pytest.mark.usefixtures("compiled_functions")
-def test_tiny_class_weights_do_not_drown_the_data():
-    inputs = keras.Input((3,))
-    hidden = tfbbb.layers.DenseVariational(8, "tanh")(inputs)
-    model = tfbbb.BayesianModel(
-        inputs, tfbbb.layers.DenseVariational(1)(hidden), likelihood="bernoulli"
-    )
-    model.compile(tfbbb.optimizers.Adam(0.05), steps_per_execution=50)
-    x = RANDOM.normal(size=(800, 3)).astype("float32")
-    y = (x[:, 0] > 1.3).astype("int32")
-    rare = {c: 1.0 / (y == c).sum() for c in (0, 1)}
-    with warnings.catch_warnings():  # of their sum, which is far from the rows
-        warnings.simplefilter("ignore")
-        model.fit(x, y, batch_size=80, epochs=15, class_weight=rare, verbose=0)
-    found = model.predictive(x).probabilities[:, 1] > 0.5
-    assert found[y == 1].mean() > 0.9
-    assert found[y == 0].mean() < 0.2
-
-
 def test_pixels_of_weight_zero_do_not_count():
     model, twin = twins(segmenter, "categorical", rate=0.0)
     model.fit(IMAGES, PIXELS, sample_weight=(~VOID).astype("float32"), verbose=0)
@@ -186,14 +165,6 @@ def test_members_use_the_weights_of_rows_each(regressions):
         nll(single, X, Y, sample_weight=WEIGHTS, batch_size=40),
         rtol=1e-5,
     )
-
-
-def test_missing_weight_is_refused_by_row(regressions):
-    model, _ = regressions
-    with pytest.raises(ValueError, match="weight"):
-        model.fit(
-            X, Y, sample_weight=np.where(np.arange(40) == 3, np.nan, 1.0), verbose=0
-        )
 
 
 @pytest.mark.parametrize("members", [None, 4])
@@ -224,14 +195,3 @@ def test_weights_of_as_many_steps_as_members():
     found = model.fit(x, x[..., :1], sample_weight=weights, verbose=0).history["nll"][0]
     errors = (twin.predict(x, verbose=0) - x[..., :1])[..., 0] ** 2 + CONSTANT
     np.testing.assert_allclose(found, (weights * errors).sum() / 20, rtol=1e-5)
-
-
-def test_class_weight_of_pixels_is_relative():
-    weighted = trained(
-        segmenter, "categorical", IMAGES, PIXELS, class_weight={0: 2.0, 1: 6.0}
-    )
-    share = (PIXELS == 1).mean()
-    factors = np.where(PIXELS == 1, 6.0, 2.0) / (6.0 * share + 2.0 * (1 - share))
-    expected = trained(segmenter, "categorical", IMAGES, PIXELS, sample_weight=factors)
-    assert_same_weights(weighted, expected)
-    assert weighted.num_rows == 4

@@ -122,9 +122,9 @@ class MaximumLikelihood(GradientTraining):
     Example:
 
     >>> import keras, numpy as np, tfbbb
-    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> x = np.linspace(-1, 1, 640, dtype="float32")[:, np.newaxis]
     >>> network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    >>> method = tfbbb.inference.MaximumLikelihood(epochs=100, learning_rate=0.1)
+    >>> method = tfbbb.inference.MaximumLikelihood(epochs=5, learning_rate=0.1)
     >>> model = method.fit(network, x, 3.0 * x, likelihood="normal", verbose=0)
     >>> round(float(model.variational_layers[0].kernel.mean[0, 0]), 2)
     3.0

@@ -116,7 +116,8 @@ def train_table(
 
     >>> from tfbbb.tables import samples
     >>> from tfbbb.training import train_table
-    >>> spec = {"target": "progression", "training": {"epochs": 1}}
+    >>> training = {"effort": "quick", "epochs": 1}
+    >>> spec = {"target": "progression", "training": training}
     >>> trained = train_table(samples.diabetes(), spec)
     >>> trained.num_training_rows, len(trained.held_out_rows)
     (442, 0)

@@ -160,7 +160,7 @@ def tune(
     ...     "target": "progression",
     ...     "features": ["bmi", "bp"],
     ...     "model": {"hidden_units": [4], "members": 2, "likelihood": "normal"},
-    ...     "training": {"steps": 10, "kl_schedule": "constant"},
+    ...     "training": {"effort": "quick", "steps": 10},
     ... }
     >>> tuned = tune(samples.diabetes(), spec, trials=2)
     >>> tuned.best.value >= tuned.default.value

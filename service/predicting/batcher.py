@@ -108,12 +108,12 @@ class Batcher:
 
     Waiting tasks that have the same key are joined, up to the work of one block; none
     waits for more. Tasks of a few milliseconds are computed on the event loop, when it
-    has received what was sent: a thread would wait for the interpreter as long. Threads
-    compute all others. A task that is larger than a block is computed block by block,
-    and takes turns with smaller ones. Whether a request is taken is decided here: by
-    the number and the bytes of those that wait, by the time until its turn, and by its
-    deadline. `compute` computes the portions of a batch, and `finish` makes the answer
-    of a subject whose rows are computed.
+    has received what was sent, and one that is alone at once: a thread would wait for
+    the interpreter as long. Threads compute all others. A task that is larger than a
+    block is computed block by block, and takes turns with smaller ones. Whether a
+    request is taken is decided here: by the number and the bytes of those that wait, by
+    the time until its turn, and by its deadline. `compute` computes the portions of a
+    batch, and `finish` makes the answer of a subject whose rows are computed.
     """
 
     def __init__(
@@ -260,9 +260,12 @@ class Batcher:
         task.seconds = blocks * task.pace.seconds(task.work / blocks)
         task.is_quick = task.seconds <= _QUICK_SECONDS
         if task.is_quick:
-            if not self._quick:
-                asyncio.get_running_loop().call_soon(self._run_quick)
+            is_first = not self._quick
             self._quick.push(task)
+            if is_first and self.num_waiting == 1:  # No other request has arrived.
+                self._run_quick()
+            elif is_first:
+                asyncio.get_running_loop().call_soon(self._run_quick)
             return
         with self._changed:
             turn = self._seconds_until_turn(task.is_large)

@@ -288,6 +288,18 @@ def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
     run(test())
 
 
+def test_a_request_that_is_alone_is_computed_at_once() -> None:
+    async def test() -> None:
+        queue = Queue()
+        with queue.batcher.admitted(10):
+            asked = queue.ask("alone", pace=Pace(0.001))
+            await asyncio.sleep(0)
+            assert queue.batches == [["alone"]]
+            assert await asked == "alone[0:1]"
+
+    run(test())
+
+
 def test_requests_beyond_the_pace_of_the_event_loop_are_refused() -> None:
     async def test() -> None:
         queue = Queue(seconds=lambda work: 0.8)

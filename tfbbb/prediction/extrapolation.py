@@ -29,7 +29,7 @@ _LEAST_SHARE, _LARGEST_SHARE = 0.05, 0.6
 # Of rows that are left out beside a block.
 _SHARE_OF_OTHERS, _FEWEST_OTHERS = 0.1, 10
 _MOST_ROWS, _MOST_ROWS_OF_BLOCK = 1000, 400
-_TREES, _ROWS_PER_LEAF = 100, 2
+_TREES, _ROWS_PER_LEAF = 40, 2
 _DEGREES_OF_FREEDOM = 6.0
 # A column of this importance, in units of the mean of all, has the largest slope.
 _IMPORTANT = 0.5

@@ -57,7 +57,6 @@ def train_candidates(
                 folder=folders[number],
                 name=name,
                 stage=f"{stage}{members.description}{of_this}",
-                followed_by="choice",
                 most_seconds=(end - run.clock.elapsed) / (parts - number),
                 seed=run.spec.training.seed,
             )
@@ -89,20 +88,19 @@ def fit_members(
     *,
     folder: str,
     name: str,
-    followed_by: str,
     most_seconds: float = math.inf,
     **options: Any,
 ) -> Outcome:
     """Trains a model by a plan, with the options of a run and those of `fit`.
 
-    The part of the clock `followed_by`, and those after it, need their time.
+    The steps end in time for the choice, and all that follows.
     """
     rate, clock, prepared = plan.keras_learning_rate, run.clock, run.prepared
     rows = prepared.rows
     if members.weights is not None:
         rows = rows.weighted(members.weights)
     held_out: tuple | None = None
-    if len(prepared.held_out_rows):
+    if run.spec.training.early_stopping is not None:
         held_out = prepared.held_out
         if prepared.held_out_weights is not None:
             held_out = (*held_out, prepared.held_out_weights)
@@ -110,7 +108,7 @@ def fit_members(
     end = clock.elapsed + most_seconds
 
     def seconds_left() -> float:
-        return min(end - clock.elapsed, clock.seconds_before(followed_by))
+        return min(end - clock.elapsed, clock.seconds_before("choice"))
 
     return fit(
         model,

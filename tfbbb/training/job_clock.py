@@ -33,21 +33,21 @@ class Part:
 
 # In the order in which a training takes them.
 PARTS = {
-    "loading": Part(LOADING, 0.0, first=6.0),
+    "loading": Part(LOADING, 0.0, first=4.0),
     "reading": Part("reading the table", 0.05, per_thousand=0.01),
-    "likelihood": Part("choosing a likelihood", 0.2, per_thousand=0.1),
+    "likelihood": Part("choosing a likelihood", 0.2, per_thousand=0.02),
     "network": Part("building the network", 0.1, first=0.1),
-    "first step": Part(TRAINING, 1.2, first=0.4),
-    "steps": Part(TRAINING, 8.0, of_steps=True),
-    "choice": Part(TRAINING, 0.6, first=0.2, per_thousand=0.2),
-    "baselines": Part(TRAINING, 0.5, per_thousand=0.4),
+    "first step": Part(TRAINING, 1.5, first=0.3),
+    "steps": Part(TRAINING, 7.0, of_steps=True),
+    "choice": Part(TRAINING, 0.6, first=0.1, per_thousand=0.2),
+    "baselines": Part(TRAINING, 0.4, per_thousand=0.3),
     "linear network": Part(TRAINING, 2.2, certain=False, of_steps=True),
-    "after the choice": Part(TRAINING, 4.0, certain=False, of_steps=True),
-    "calibration": Part("calibrating", 1.2, per_thousand=0.5),
-    "familiarity": Part("calibrating", 1.8, per_thousand=0.4),
-    "judgement": Part("judging", 1.7),
-    "report": Part("writing the report", 2.0),
-    "model": Part("writing the model", 3.0, first=0.4),
+    "after the choice": Part(TRAINING, 3.5, certain=False, of_steps=True),
+    "calibration": Part("calibrating", 1.5, per_thousand=0.15),
+    "familiarity": Part("calibrating", 1.7),
+    "judgement": Part("judging", 0.7, per_thousand=0.05),
+    "report": Part("writing the report", 1.0),
+    "model": Part("writing the model", 2.7, first=0.3),
     "version": Part("publishing the version", 0.5),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
@@ -60,6 +60,8 @@ _LEAST_LEFT, _MOST_LEFT, _MOST_OVERDUE = 0.1, 0.35, 4.0
 _LEAST_WIDTH = 0.1
 # Of the limit: the most for a judgement or a report, and what is enough to train on.
 _SHARE_OF_REPORT, _SHARE_FOR_MORE = 0.05, 0.5
+# What follows may take longer than parts before it say.
+_RESERVE = 1.15
 
 # Whether this process has ended a training.
 _has_trained = False
@@ -144,15 +146,15 @@ class JobClock:
         """Whether half of the limit is left, enough to train another network."""
         return self.elapsed <= _SHARE_FOR_MORE * self.limit
 
-    @property
-    def seconds_to_judge(self) -> float:
-        """The time for a part that may be left out, possibly negative."""
-        return min(_SHARE_OF_REPORT * self.limit, self.limit - self.elapsed)
+    def seconds_to_judge(self, followed_by: str) -> float:
+        """Returns the time for what may be left out, possibly negative."""
+        return min(_SHARE_OF_REPORT * self.limit, self.seconds_before(followed_by))
 
     @property
     def seconds_to_report(self) -> float:
         """The time for the explanations of the report, possibly negative."""
-        return min(max(1.0, _SHARE_OF_REPORT * self.elapsed), self.seconds_to_judge)
+        seconds = max(1.0, _SHARE_OF_REPORT * self.elapsed)
+        return min(seconds, self.seconds_to_judge("model"))
 
     def begin(self, part: str) -> None:
         """Ends the present part and begins another one; parts between are skipped."""
@@ -190,20 +192,24 @@ class JobClock:
                 self._reports = []
             self._reports = [*self._reports[:1], (self._now(), progress)]
 
-    def seconds_from(self, first: str) -> float:
-        """Returns the expected seconds of a part and of all certain ones after it.
+    def seconds_of(self, *parts: str) -> float:
+        """Returns the expected seconds of parts, apart from those that are skipped.
 
         A processor that was fast so far may become slower.
         """
         with self._lock:
-            names = list(PARTS)
-            later = names[names.index(first) :]
-            certain = [n for n in later if n == first or PARTS[n].certain]
-            return max(self._slowness(), 1.0) * sum(map(self._expected, certain))
+            slowness = _RESERVE * max(self._slowness(), 1.0)
+            asked = [name for name in parts if name not in self._skipped]
+            return slowness * sum(map(self._expected, asked))
 
     def seconds_before(self, part: str) -> float:
-        """Returns the seconds until a part must begin, possibly negative."""
-        return self.limit - self.elapsed - self.seconds_from(part)
+        """Returns the seconds until a part must begin, possibly negative.
+
+        It and all certain parts after it need their time.
+        """
+        later = list(PARTS)[list(PARTS).index(part) :]
+        needed = [name for name in later if name == part or PARTS[name].certain]
+        return self.limit - self.elapsed - self.seconds_of(*needed)
 
     def left(self) -> TimeLeft:
         """Estimates the time that is left."""
@@ -229,8 +235,12 @@ class JobClock:
         took = dict(self.seconds)
         # The number of steps is not known before.
         timed = {name for name in took if not PARTS[name].of_steps}
-        expected = _SECONDS_BELIEVED + sum(map(self._expected, timed))
-        found = (_SECONDS_BELIEVED + sum(took[name] for name in timed)) / expected
+        later, believed = timed - {"loading"}, _SECONDS_BELIEVED
+        if sum(map(self._expected, later)) > believed:
+            # Files that a disk reads for the first time say little about what follows.
+            timed, believed = later, 0.0
+        expected = believed + sum(map(self._expected, timed))
+        found = (believed + sum(took[name] for name in timed)) / expected
         if self._part is None or PARTS[self._part].of_steps:
             return found
         # A part that is overdue says that the machine is slow, up to a point.

@@ -124,10 +124,7 @@ def fit(
     options: Options = {}
     if held_out is not None:
         blocks = tf.data.Dataset.from_tensor_slices(held_out)
-        options = {
-            "validation_data": blocks.batch(_HELD_OUT_ROWS_AT_ONCE),
-            "validation_freq": rounds.validated,
-        }
+        options = {"validation_data": blocks.batch(_HELD_OUT_ROWS_AT_ONCE)}
     if decay is not None and math.isfinite(seconds_left()):
         time.decay = DecayInTime(decay, rounds.steps)
     with _set_up(model, rounds, time.decay, xla):

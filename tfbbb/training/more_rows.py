@@ -96,7 +96,6 @@ def _fit(
         folder="after_trial/",
         name=run.best.name,
         stage=f"{members.num_members} members {said}",
-        followed_by="calibration",
         seed=run.spec.training.seed + 1,
     )
 

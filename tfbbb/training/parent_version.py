@@ -112,9 +112,7 @@ class ParentVersion:
     def _learned_model(self, seed: int) -> BayesianModel:
         model = make_network(self.record.schema, self.record.spec.model, seed=seed)
         for name, variable in learned_variables(model):
-            # Versions of earlier releases lack the range of their targets.
-            if name in self.learned or variable.trainable:
-                variable.assign(self.learned[name])
+            variable.assign(self.learned[name])
         return model
 
 

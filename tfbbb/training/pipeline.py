@@ -110,9 +110,6 @@ def make_plan(run: Run) -> Run:
     run.clock.expect("steps", seconds)
     run.clock.expect("linear network", 0.2 * seconds + 1.0)
     run.clock.expect("after the choice", further + 1.5)
-    if members.folds is None:
-        # Held-out rows have several times the draws of rows that members left out.
-        run.clock.expect("calibration", 1.0 + 0.006 * run.clock.rows)
     if not plan.simpler:
         run.clock.skip("linear network")
     if not _goes_on(plan, members):
@@ -165,7 +162,7 @@ def compare_baselines(run: Run) -> Run:
         targets,
         discrete=best.model.likelihood.discrete,
         weights=weights,
-        seconds=run.clock.seconds_to_judge,
+        seconds=run.clock.seconds_to_judge("calibration"),
     )
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
@@ -195,9 +192,10 @@ def train_best_network(run: Run) -> Run:
 
     Members at the temperature of a spec are trained as it says, and no further.
     """
-    best, left = run.best, run.clock.seconds_before("calibration")
-    out_of_time = left < _SHARE_TO_GO_ON * best.outcome.seconds
-    if not _goes_on(run.plan, run.members) or out_of_time:
+    best, left = run.best, run.clock.seconds_before("choice")
+    needed = run.clock.seconds_of("first step")
+    needed += _SHARE_TO_GO_ON * best.outcome.seconds
+    if not _goes_on(run.plan, run.members) or left < needed:
         return run
     run.clock.begin("after the choice")
     better, steps = train_after_trial(run)
@@ -222,7 +220,7 @@ def calibrate_model(run: Run) -> Run:
         run.prepared.schema,
         inputs,
         targets,
-        None if run.members.folds is None else best.choice,
+        best.choice,
         run.row_weights,
         run.prepared.groups,
     )

@@ -44,8 +44,6 @@ class TrainingRecord:
             values = json.loads(text)
             if values["format"] != _FORMAT:
                 raise continuation_error(version, f"its format is {values['format']!r}")
-            # Records that know no encoding are of standardised numbers.
-            values["spec"]["model"].setdefault("numeric_encoding", "standardized")
             spec = JobSpec.model_validate(values["spec"])
             return cls(spec, Schema.from_dict(values["schema"]))
         except (ValidationError, KeyError, TypeError, ValueError) as error:

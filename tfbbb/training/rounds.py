@@ -8,7 +8,7 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.spec.training import EarlyStopping
 
 _MOST_ROUNDS, _FEWEST_ROUNDS = 200, 50
-_VALIDATIONS, _VALIDATIONS_TO_STOP = 20, 50
+_VALIDATIONS_TO_STOP = 50
 # Calls from Python then cost next to nothing, and a training still stops soon.
 _SECONDS_PER_EXECUTION = 0.2
 # Of training steps, as measured on two cores.
@@ -22,7 +22,7 @@ class Rounds:
     A round is an epoch of Keras: some passes over the rows, after which the training
     reports, validates and may stop. An execution takes several steps of a graph at
     once; a round has whole executions, and so may take a few steps more than its
-    passes. Held-out rows are evaluated after the rounds `validated`, counted from 1.
+    passes.
     """
 
     epochs: int
@@ -30,7 +30,6 @@ class Rounds:
     number: int
     executions: int
     steps_per_execution: int
-    validated: list[int]
 
     @classmethod
     def plan(
@@ -58,15 +57,12 @@ class Rounds:
             passes = max(passes, in_execution)
         number = ceil(epochs / passes)
         executions = ceil(passes * steps_per_epoch / at_once)
-        between = 1 if early_stopping is not None else ceil(number / _VALIDATIONS)
-        validated = {*range(between, number, between), number}
         return cls(
             epochs=epochs,
             steps_per_epoch=steps_per_epoch,
             number=number,
             executions=executions,
             steps_per_execution=ceil(passes * steps_per_epoch / executions),
-            validated=sorted(validated),
         )
 
     @property

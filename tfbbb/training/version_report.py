@@ -42,8 +42,8 @@ class VersionReport:
     """What a training measured.
 
     Calibration and held-out rows come from the prediction that gave the metrics.
-    `to_dict` computes the explanations, from at most 500 rows and for some seconds of
-    processor time: only exported versions need them.
+    `to_dict` computes the explanations, from at most 500 rows and for some seconds by a
+    clock: only exported versions need them.
     """
 
     model: BayesianModel
@@ -103,9 +103,9 @@ class VersionReport:
         found: Config = rounded(report)
         return found
 
-    def to_json(self) -> bytes:
+    def to_json(self, clock: Callable[[], float] = time.process_time) -> bytes:
         """Explains the model, and returns the report as JSON."""
-        return json.dumps(self.to_dict(), allow_nan=False).encode()
+        return json.dumps(self.to_dict(clock), allow_nan=False).encode()
 
     def _explanations(self, clock: Callable[[], float]) -> Config:
         """Returns `diagnosis`, `variance_split`, `importance` and `effects`."""

@@ -255,9 +255,12 @@ def report(measured: RecordFile) -> str:
         cells = [_answers(by_load.get(load)) for load in closed]
         overload = by_load.get("overload")
         if overload is not None:
+            capacity = max(by_load[x]["answered_per_second"] for x in closed)
             cells += [
                 f"{100 * overload['in_time_share']:.1f}",
-                *(f"{overload[x]:.0f}" for x in ("late", "lost", "memory_growth_mb")),
+                f"{100 * overload['answered_per_second'] / capacity:.0f}",
+                _text(overload["refused_p99_ms"]),
+                f"{overload['memory_growth_mb']:.0f}",
                 f"{overload['recovery_seconds']:.1f}",
             ]
         rows.append([name, *cells])
@@ -267,17 +270,20 @@ def report(measured: RecordFile) -> str:
         "answers/s (p50, p99 in ms)",
         *closed,
         f"at {_OVERLOAD:g} × capacity: in time of accepted, %",
-        *("late", "lost", "memory grows, MB", "recovers in, s"),
+        *("answers of the capacity, %", "refused in, ms (p99)"),
+        *("memory grows, MB", "recovers in, s"),
     ]
     return "\n\n".join([markdown_table(columns, rows), "\n".join(busy)])
 
 
 def _answers(record: Mapping[str, Any] | None) -> str:
-    """Returns the answers per second and the times of a load, as text."""
+    """Returns the answers per second, the times and the refusals of a load, as text."""
     if record is None:
         return ""
     times = f"{_text(record['p50_ms'])}, {_text(record['p99_ms'])}"
-    return f"{record['answered_per_second']:.0f} ({times})"
+    refused = record.get("statuses", {}).get("503")
+    told = f"; {refused} × 503" if refused else ""
+    return f"{record['answered_per_second']:.0f} ({times}{told})"
 
 
 def _text(value: float | None) -> str:

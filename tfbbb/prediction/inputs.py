@@ -49,7 +49,12 @@ def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[ArrayLike]:
         return [_single(graph.inputs[0], x)]
     leaves = in_order(graph.input, x, lambda tensor: tensor.name)
     if leaves is None or any(leaf is None for leaf in leaves):
-        raise ValueError(_structure_message(graph, x))
+        wanted = tree.map_structure(lambda tensor: tensor.name, graph.input)
+        received = tree.map_structure(lambda value: type(value).__name__, x)
+        raise ValueError(
+            "Pass the inputs in the structure of the model's inputs, or by name. "
+            f"The model takes {wanted!s:.1000}. Received: {received!s:.1000}"
+        )
     return leaves
 
 
@@ -89,32 +94,6 @@ def in_order(form: Any, given: Any, name: Callable[[Any], str]) -> list[Any] | N
             return None
         leaves += found
     return leaves
-
-
-def _structure_message(graph: keras.Model, x: ArrayLike) -> str:
-    form = graph.input
-    parts = tree.flatten(form) if _is_input(form) else form
-    names = [tensor.name for tensor in graph.inputs]
-    if isinstance(form, dict):
-        parts, names = form.values(), list(form)
-    if isinstance(x, dict) and all(map(_is_input, parts)):
-        return (
-            f"The inputs of the model are {sorted(names)}. "
-            f"Received: inputs {sorted(map(str, x))}"
-        )
-    number = len(tree.flatten(x)) if isinstance(x, list | tuple | dict) else 1
-    if number != len(graph.inputs):
-        return f"The model takes {len(graph.inputs)} inputs. Received: {number}"
-    wanted = tree.map_structure(lambda tensor: tensor.name, form)
-    received = tree.map_structure(lambda value: type(value).__name__, x)
-    return (
-        "Pass the inputs in the structure of the model's inputs, or by name. "
-        f"The model takes {wanted}. Received: {received}"
-    )
-
-
-def _is_input(form: Any) -> bool:
-    return isinstance(form, keras.KerasTensor)
 
 
 def _single(reference: keras.KerasTensor, x: ArrayLike) -> Structure:

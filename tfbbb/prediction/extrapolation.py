@@ -4,7 +4,7 @@ import base64
 import copy
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.optimize
@@ -16,6 +16,8 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.compiled import fast_call, in_parts, traced
 from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity
 
+# Amplitudes, slopes and the trial of an `Extrapolation`, as blocks of rows say them.
+Fitted = tuple[np.ndarray, np.ndarray | None, Config | None]
 # The familiarity of rows, [n], and the further deviations of their locations, [n, k].
 Compared = tuple[tf.Tensor, tf.Tensor]
 # 90 % of normal numbers are within so many deviations.
@@ -192,7 +194,7 @@ class Extrapolation:
         if fitted is None:
             if changes is None:
                 return None
-            fitted = Fitted(np.zeros(locations.shape[1]), None, None)
+            fitted = np.zeros(locations.shape[1]), None, None
         units = likelihood.log_units(np.ones(locations.shape[1], np.float32))
         return cls(
             familiarity, locations, *fitted, changes, log_units=np.asarray(units)
@@ -291,14 +293,6 @@ def _deviation_beyond(exceedance: Tensor, locations: Tensor) -> tf.Tensor:
     return tf.math.reduce_std(locations, axis=1) * growth[:, tf.newaxis]
 
 
-class Fitted(NamedTuple):
-    """What blocks of rows that were left out say: see `Extrapolation`."""
-
-    amplitudes: np.ndarray
-    slopes: np.ndarray | None
-    trial: Config | None
-
-
 def _fit_blocks(
     familiarity: Familiarity, locations: np.ndarray, seed: int
 ) -> Fitted | None:
@@ -367,7 +361,7 @@ def _fit_blocks(
         "coverage_90_without": float((np.abs(errors) <= reach * scales).mean()),
         "coverage_90": float((np.abs(errors) <= reach * widened).mean()),
     }
-    return Fitted(amplitudes, slopes, trial)
+    return amplitudes, slopes, trial
 
 
 def _blocks(rows: np.ndarray, generator: np.random.Generator) -> Iterator[np.ndarray]:

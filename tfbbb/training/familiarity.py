@@ -65,8 +65,8 @@ def changes_by_missing(
     """Returns how missing cells change the locations of rows: see `Extrapolation`.
 
     The changes of a column are as small as 90 % intervals allow that are to cover 90 %
-    of the targets of rows without its value: of training rows that lack one, if there
-    are enough, since the network has learned to predict these.
+    of the targets of rows without its value, but for bounds: a network has learned how
+    sure it is of such rows only if training rows lack the value.
     """
     places, likelihood = familiarity.places, model.likelihood
     assert places is not None
@@ -75,31 +75,21 @@ def changes_by_missing(
     width = len(familiarity.encoding.is_text)
     number = int(np.clip(_MOST_ROWS_CHANGED // width, LEAST_ROWS, _ROWS_OF_A_COLUMN))
     some = places[np.linspace(0, len(places) - 1, min(number, len(places)), dtype=int)]
-    encoded = familiarity.encode(_take(inputs, places))
-    missing = np.asarray(encoded)[:, -width:]
+    given, known = _take(inputs, some), likelihood.locations(targets[some])
+    assert known is not None
+    num_missing = np.asarray(familiarity.rows)[:, width:].sum(axis=0)
 
-    given = _take(inputs, some)
     blank = [_without(given, _column(familiarity, place)) for place in range(width)]
-    lacking = [places[missing[:, k] > 0.0][:_ROWS_OF_A_COLUMN] for k in range(width)]
-    # The network has learned to predict training rows that lack a value.
-    known = {k: rows for k, rows in enumerate(lacking) if len(rows) >= LEAST_ROWS}
-    trained = [_take(inputs, rows) for rows in known.values()]
-    whole, *found = _predict(model, [given, *blank, *trained], seed)
-    of_trained = dict(zip(known, found[width:], strict=True))
+    whole, *found = _predict(model, [given, *blank], seed)
     changes, factors = [], []
-    for place, without in enumerate(found[:width]):
+    for without, lacking in zip(found, num_missing, strict=True):
         change = without.locations - whole.locations
         # Rows that lack the value do not change.
         changed = max(int((change != 0.0).any(axis=1).sum()), 1)
         changes.append(change / np.sqrt(changed))
         variance = np.square(changes[-1]).sum(axis=0)
-        # The changes reach less far than normal numbers of their variance, if bounded.
-        rows, least = some, 0.8
-        if place in known:
-            rows, least, without = known[place], 0.0, of_trained[place]
-        locations = likelihood.locations(targets[rows])
-        assert locations is not None
-        factors.append(_widening(locations, without, variance, least))
+        least = 0.0 if lacking >= LEAST_ROWS else 0.8
+        factors.append(_widening(known, without, variance, least))
     scaled = np.stack(changes, axis=1) * np.sqrt(factors)[:, np.newaxis]
     return _shorter(scaled)
 

@@ -273,6 +273,12 @@ def test_files_and_their_signatures_widen_as_the_model_does(tmp_path):
     signatures = tf.saved_model.load(str(tmp_path / "model")).signatures
     found = signatures["serving_default"](inputs=tf.constant(rows))
     np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-4)
+    np.testing.assert_allclose(found["familiarity"], expected.familiarity)
+    np.testing.assert_allclose(exported.familiarity(rows), expected.familiarity)
+    assert exported.manifest.familiarity.num_rows == len(X)
+    far = np.full((1, 2), 50.0, np.float32)
+    ((sentence, *_),) = exported.describe_unlike(far, exported.familiarity(far))
+    assert sentence.startswith("Column 'x0' is 50; training rows reach ")
 
 
 def test_another_familiarity_removes_the_extrapolation():

@@ -29,7 +29,9 @@ def inspect(task: Task) -> Inspection:
     scan = TableScan(task.path, format=task.format)
     # Each column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
-    rows = scan.collect(lambda: _LimitedRows(task.limits), _LimitedRows.add)
+    rows = _LimitedRows(task.limits)
+    for batch in scan.batches():
+        rows.add(batch)
     kinds = rows.first.infer_kinds()
     return Inspection(
         num_rows=scan.num_rows,

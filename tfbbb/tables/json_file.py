@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from tfbbb.tables.plain_values import WITHOUT_TYPES
-from tfbbb.tables.table_error import StartOver, TableError
+from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
 
 # No line may be longer than a block.
@@ -27,26 +28,21 @@ class JsonFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # The keys in the blocks read so far.
-        self._names: dict[str, None] = {}
 
-    def header(self) -> list[str]:
-        """Returns the keys at the beginning of the file."""
+    @cached_property
+    def names(self) -> list[str]:
+        """The keys of all lines."""
+        names = dict[str, None]()
         for number, block in self._blocks():
-            return list(_find_names(self._parse(number, block)))
-        return []
+            for row in self._parse(number, block):
+                names |= dict.fromkeys(row)
+        return [*names]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches."""
-        is_first = True
+        names = self.names
         for number, block in self._blocks():
             rows = self._parse(number, block)
-            known = len(self._names)
-            self._names |= _find_names(rows)
-            if len(self._names) > known and not is_first:
-                raise StartOver
-            is_first = False
-            names = [*self._names]
             if len(rows) * len(names) > _MOST_VALUES:
                 raise TableError(
                     f"{self._path} has {len(names)} different keys, most of them "
@@ -126,10 +122,6 @@ def _parse_line(where: str, line: bytes) -> object:
             f"{where} is not a JSON object: {reason}. Received: {text[:40]!r}"
         ) from None
     return found
-
-
-def _find_names(rows: list[_Row]) -> dict[str, None]:
-    return dict.fromkeys(name for row in rows for name in row)
 
 
 def _texts(values: list[Any]) -> pa.Array:

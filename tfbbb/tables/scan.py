@@ -3,16 +3,16 @@
 import os
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from tfbbb.tables.column_names import check_column_names, may_begin_with_index
-from tfbbb.tables.csv_file import CsvFile
+from tfbbb.tables.column_names import check_column_names
+from tfbbb.tables.csv_file import CsvFile, TextFile
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import (
     BEGINNING_BYTES,
@@ -22,7 +22,7 @@ from tfbbb.tables.format import (
 )
 from tfbbb.tables.json_file import JsonFile
 from tfbbb.tables.plain_values import typed_table
-from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
+from tfbbb.tables.table_error import NoRowsError, TableError
 from tfbbb.tables.text_encoding import Compression
 from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
@@ -36,8 +36,6 @@ _BUFFER_BYTES = 2**20
 
 _COMPRESSIONS: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 
-T = TypeVar("T")
-
 
 class _TypedFile:
     """An Arrow or a Parquet file as record batches; the first batch is empty."""
@@ -45,7 +43,8 @@ class _TypedFile:
     def __init__(self, path: Path, *, is_parquet: bool) -> None:
         self._path, self._read = path, _read_parquet if is_parquet else _read_arrow
 
-    def header(self) -> list[str]:
+    @property
+    def names(self) -> list[str]:
         return list(next(self.batches()).schema.names)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -86,9 +85,8 @@ class TableScan:
 
     Interprets a file as `read_table` does, but the cells of CSV, JSON lines and
     workbooks are texts, as they are written: `tfbbb.tables.plain_values.PlainTypes`
-    has their types, and a schema or a model finds or knows how they are written. If
-    later rows show that those before were misread, reading starts over. Workbooks
-    (`.xlsx` and `.ods`) are in memory as a whole.
+    has their types, and a schema or a model finds or knows how they are written.
+    Workbooks (`.xlsx` and `.ods`) are in memory as a whole.
 
     Args:
         path: File to read.
@@ -144,28 +142,28 @@ class TableScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns; the first access reads the file."""
+        """Names and types of the columns; the first access reads the beginning."""
         if self._schema is None:
-            self.collect(lambda: None, lambda nothing, batch: None)
-            assert self._schema is not None
+            self._schema = self.head(0).schema
         return self._schema
 
     @property
     def num_rows(self) -> int:
         """Number of rows, at least one; the first access reads the file."""
-        assert self.schema is not None
+        if not self._num_rows:
+            deque(self.batches(), maxlen=0)
         return self._num_rows
 
     @property
     def without_index(self) -> bool:
         """Whether an index that pandas wrote was dropped."""
-        assert self.schema is not None
+        assert self.num_rows
         return self._without_index
 
     @property
     def dialect(self) -> Dialect | Sheet | None:
         """How a CSV file is written, or the sheet of a workbook, as reading found."""
-        assert self.schema is not None
+        assert self.num_rows
         if isinstance(self._file, CsvFile | WorkbookFile):
             return self._file.dialect
         return None
@@ -174,46 +172,30 @@ class TableScan:
         """Returns the names of all columns, or none if the beginning is unreadable."""
         with self._convert_errors():
             self._check_content()
-            return self._file.header()
+            return self._file.names
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields all rows in their order, in batches of at least one row."""
-        assert self.schema is not None
-        yield from (batch for batch in self.read() if batch.num_rows)
-
-    def collect(
-        self, new: Callable[[], T], add: Callable[[T, pa.RecordBatch], object]
-    ) -> T:
-        """Adds all batches to a new accumulator; to another if reading starts over."""
-        while True:
-            total, schema, num_rows = new(), None, 0
-            try:
-                for batch in self.read():
-                    schema = schema or batch.schema
-                    num_rows += batch.num_rows
-                    if batch.num_rows:
-                        add(total, batch)
-            except StartOver:
-                continue
-            if schema is None or not num_rows:
-                raise NoRowsError(self.path)
-            self._schema, self._num_rows = schema, num_rows
-            return total
+        num_rows = 0
+        for batch in self._read():
+            num_rows += batch.num_rows
+            if batch.num_rows:
+                yield batch
+        if not num_rows:
+            raise NoRowsError(self.path)
+        self._num_rows = num_rows
 
     def head(self, num_rows: int) -> pa.Table:
         """Returns the first rows."""
-        while True:
-            batches: list[pa.RecordBatch] = []
-            left = num_rows
-            try:
-                for batch in self.read():
-                    batches.append(batch.slice(0, left))
-                    left -= batches[-1].num_rows
-                    if not left:
-                        break
-            except StartOver:
-                continue
-            return pa.Table.from_batches(batches)
+        batches: list[pa.RecordBatch] = []
+        for batch in self._read():
+            batches.append(batch.slice(0, num_rows))
+            num_rows -= batches[-1].num_rows
+            if not num_rows:
+                break
+        if not batches:
+            raise NoRowsError(self.path)
+        return pa.Table.from_batches(batches)
 
     def _open(self) -> CsvFile | JsonFile | WorkbookFile | _TypedFile:
         if self.format in ("parquet", "arrow"):
@@ -228,23 +210,22 @@ class TableScan:
             delimiter="\t" if self.format.startswith("tsv") else ",",
         )
 
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Yields all rows in one pass; raises `StartOver` if rows were misread."""
-        names: list[str] | None = None
-        has_unnamed_index = isinstance(self._file, CsvFile | WorkbookFile)
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        """Yields all rows in one pass, without an index that pandas wrote."""
         with self._convert_errors():
             self._check_content()
             for stored in self._file.batches():
                 given = stored.schema.names
                 kept = [p for p, name in enumerate(given) if not _INDEX.fullmatch(name)]
-                if has_unnamed_index:
-                    kept = [*range(int(may_begin_with_index(given)), len(given))]
                 batch = stored.select(kept) if len(kept) < len(given) else stored
-                if names is None:
-                    names = batch.schema.names
-                    check_column_names(names, where=f"{self.path}: ")
-                    self._without_index = len(names) < len(stored.schema)
-                yield without_views(batch)
+                if self._schema is None:
+                    check_column_names(batch.schema.names, where=f"{self.path}: ")
+                self._without_index = len(kept) < len(given) or (
+                    isinstance(self._file, TextFile) and self._file.without_index
+                )
+                batch = without_views(batch)
+                self._schema = batch.schema
+                yield batch
 
     def _check_content(self) -> None:
         """Raises a `TableError` if the file has another format than its suffix."""
@@ -351,7 +332,7 @@ def read_cells(
 ) -> pa.Table:
     """Reads a table, with the cells of a file without types as they are written."""
     scan = TableScan(path, sheet=sheet)
-    batches: list[pa.RecordBatch] = scan.collect(list, list.append)
+    batches = [*scan.batches()]
     if notify is not None:
         notify_of_reading(scan, notify)
     return pa.Table.from_batches(batches)

@@ -15,9 +15,6 @@ import pyarrow as pa
 from tfbbb.base.files import disk_faults_named
 from tfbbb.tables.scan import TableScan
 
-# Size of the blocks in which a table is written, and read by rows.
-_BYTES_PER_BLOCK = 2**25
-_MAX_ROWS_PER_BLOCK = 2**17
 # Blocks of predictions are smaller than those of a file.
 _ROWS_PER_BATCH = 2**16
 
@@ -36,10 +33,24 @@ class StoredTable:
         cls, path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch]
     ) -> "StoredTable":
         """Writes batches of rows, all or none, and opens the table."""
-        with _Writer(Path(path)) as writer:
-            for batch in batches:
-                writer.add(batch)
-            return writer.finish()
+        path = Path(path)
+        unfinished, writer = path.with_name(f"unfinished-{path.name}"), None
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        try:
+            with unfinished.open("wb") as file:
+                for batch in map(_without_dictionaries, batches):
+                    writer = writer or pa.ipc.new_file(
+                        file, batch.schema, options=options
+                    )
+                    writer.write_batch(batch)
+                if writer is not None:
+                    writer.close()
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return cls(path)
 
     @classmethod
     def from_scan(cls, scan: TableScan, directory: Path) -> "StoredTable":
@@ -52,14 +63,8 @@ class StoredTable:
         if path.exists():
             return cls(path)
         directory.mkdir(parents=True, exist_ok=True)
-        with disk_faults_named(directory), contextlib.ExitStack() as writers:
-
-            def new_writer() -> _Writer:
-                # Rows that were misread: their writer must not flush into the new file.
-                writers.close()
-                return writers.enter_context(_Writer(path))
-
-            return scan.collect(new_writer, _Writer.add).finish()
+        with disk_faults_named(directory):
+            return cls.write(path, scan.batches())
 
     @property
     def schema(self) -> pa.Schema:
@@ -121,63 +126,13 @@ def _open_reader(
         yield pa.ipc.open_file(file, options=options)
 
 
-class _Writer:
-    """Joins batches into blocks of about the same size and writes the blocks."""
-
-    def __init__(self, path: Path):
-        self._path = path
-        self._unfinished = path.with_name(f"unfinished-{path.name}")
-        self._file = self._unfinished.open("wb")
-        self._blocks: pa.ipc.RecordBatchFileWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._unfinished.unlink(missing_ok=True)
-        self._file.close()
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        for start in range(0, batch.num_rows, _MAX_ROWS_PER_BLOCK):
-            self._waiting.append(batch.slice(start, _MAX_ROWS_PER_BLOCK))
-            if (
-                sum(part.num_rows for part in self._waiting) >= _MAX_ROWS_PER_BLOCK
-                or sum(part.nbytes for part in self._waiting) >= _BYTES_PER_BLOCK
-            ):
-                self._write()
-
-    def finish(self) -> StoredTable:
-        if self._waiting:
-            self._write()
-        assert self._blocks is not None
-        self._blocks.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._unfinished.replace(self._path)
-        return StoredTable(self._path)
-
-    def _write(self) -> None:
-        block = _join(self._waiting)
-        if self._blocks is None:
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
-            self._blocks = pa.ipc.new_file(self._file, block.schema, options=options)
-        self._blocks.write_batch(block)
-        self._waiting = []
-
-
-def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    table = pa.Table.from_batches(batches)
-    columns = [
-        # An Arrow file has one dictionary for all blocks, so decode dictionaries.
-        column.cast(column.type.value_type)
-        if pa.types.is_dictionary(column.type)
-        else column
-        for column in table.columns
-    ]
-    whole = pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
-    return pa.concat_batches(whole.to_batches())
+def _without_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Decodes dictionaries: an Arrow file has one for all batches."""
+    schema = batch.schema
+    for place, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type):
+            schema = schema.set(place, field.with_type(field.type.value_type))
+    return batch if schema is batch.schema else batch.cast(schema)
 
 
 class SpooledTable:

@@ -33,10 +33,3 @@ class ColumnError(TableError):
         self.column = column
         self.unusable = unusable
         self.others = tuple(others)
-
-
-class StartOver(Exception):
-    """Later rows show that the rows so far were misread.
-
-    A column type may be too narrow, or the encoding or the decimal mark another one.
-    """

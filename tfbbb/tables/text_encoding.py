@@ -181,11 +181,7 @@ def name_encoding(encoding: Encoding) -> str:
 
 
 def find_encoding(source: CsvSource) -> FoundEncoding:
-    """Returns the encoding by the beginning of a file.
-
-    A file without a byte order mark is UTF-8 if its beginning is. The rest of the file
-    may show another encoding: see `find_other_encoding`.
-    """
+    """Returns the encoding of a file: UTF-8, if all of its bytes are."""
     beginning = source.beginning()
     if beginning.startswith(_UTF_32):
         raise TableError(f"{source.path} is UTF-32 text; save it as UTF-8.")
@@ -197,11 +193,14 @@ def find_encoding(source: CsvSource) -> FoundEncoding:
             "save the file as UTF-8 if this is wrong."
         )
         return FoundEncoding(utf_16, doubts=(doubt,))
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        # The last character may be cut.
-        codecs.getincrementaldecoder("utf-8")().decode(beginning)
+        with source.open() as file:
+            while piece := file.read(source.longest):
+                decoder.decode(piece)
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return find_other_encoding(source)
+        return _find_other_encoding(source)
     return FoundEncoding("utf-8")
 
 
@@ -220,7 +219,7 @@ def _find_utf_16(beginning: bytes) -> Encoding | None:
     return encoding if "\n" in text or "\r" in text else None
 
 
-def find_other_encoding(source: CsvSource) -> FoundEncoding:
+def _find_other_encoding(source: CsvSource) -> FoundEncoding:
     """Returns the encoding of a file that is not UTF-8, from all of its bytes."""
     sample: dict[bytes, None] = {}
     wrong: list[int] = []

@@ -3,7 +3,7 @@
 import datetime
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -11,10 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import pyarrow as pa
-
-from tfbbb.tables.column_names import complete_names, fill_names, list_names
-from tfbbb.tables.csv_file import TextColumns
+from tfbbb.tables.column_names import fill_names, list_names
+from tfbbb.tables.csv_file import TextFile
 from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.header_search import (
@@ -25,8 +23,7 @@ from tfbbb.tables.header_search import (
     lacks_header,
 )
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
-from tfbbb.tables.plain_values import WITHOUT_TYPES
-from tfbbb.tables.table_error import NoRowsError, TableError
+from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
 
 if TYPE_CHECKING:
@@ -83,7 +80,7 @@ class Sheet:
         return " ".join([f"{text}.", *self.remarks])
 
 
-class WorkbookFile:
+class WorkbookFile(TextFile):
     """A sheet of a workbook as record batches of texts.
 
     Cells such as `NaN` are missing, as in CSV files, and so are cells with errors.
@@ -91,52 +88,46 @@ class WorkbookFile:
 
     def __init__(self, path: Path, *, sheet: str | None = None) -> None:
         _import_calamine()
-        self._path = path
+        super().__init__(path)
         self._wanted = sheet
-
-        self._columns = TextColumns()
 
     @property
     def dialect(self) -> Sheet:
         """Where the workbook has its table."""
         sheet = self._table.sheet
-        return replace(sheet, remarks=(*sheet.remarks, *self._columns.remarks))
+        return replace(sheet, remarks=(*sheet.remarks, *self.remarks))
 
-    def header(self) -> list[str]:
-        """Returns the names of the columns."""
-        return complete_names(self._table.given)
+    @property
+    def given(self) -> list[str]:
+        """The names in the sheet."""
+        return self._table.given
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows in batches."""
-        table, columns = self._table, self._columns
-        if len(table.rows) == table.dialect.has_header:
-            raise NoRowsError(self._path)
-        columns.given, columns.names = table.given, complete_names(table.given)
-        rows = RegularRows(
+    def rows(self) -> RegularRows:
+        table = self._table
+        return RegularRows(
             lambda: iter(table.rows),
             table.dialect,
             table.given,
-            where=str(self._path),
+            where=str(self.path),
             noun="row",
         )
-        yield from columns.name(self._path, columns.parse(rows), WITHOUT_TYPES)
 
     @cached_property
     def _table(self) -> "_SheetTable":
         """The sheet, and its rows below the header that are not blank."""
-        check_size(self._path)
+        check_size(self.path)
         calamine = _import_calamine()
         try:
-            with calamine.CalamineWorkbook.from_path(self._path) as workbook:
+            with calamine.CalamineWorkbook.from_path(self.path) as workbook:
                 names = workbook.sheet_names
                 name, above, rows = self._read_sheet(workbook)
         except calamine.PasswordError:
             raise TableError(
-                f"{self._path} is protected by a password; save it without one."
+                f"{self.path} is protected by a password; save it without one."
             ) from None
         except calamine.CalamineError as error:
             raise TableError(
-                f"{self._path} cannot be read as a spreadsheet: {error}"
+                f"{self.path} cannot be read as a spreadsheet: {error}"
             ) from None
         used = [any(map(_is_filled, cells)) for cells in zip(*rows, strict=True)]
         rows = [list(compress(row, used)) for row in rows]
@@ -156,20 +147,20 @@ class WorkbookFile:
         names = workbook.sheet_names
         if self._wanted is not None and self._wanted not in names:
             raise TableError(
-                f"{self._path} has no sheet {self._wanted!r}; its sheets are "
+                f"{self.path} has no sheet {self._wanted!r}; its sheets are "
                 f"{list_names(names)}."
             )
         for name in names if self._wanted is None else [self._wanted]:
             sheet = workbook.get_sheet_by_name(name)
             if sheet.height * sheet.width > MAX_CELLS:
-                raise _too_many_cells(self._path)
+                raise _too_many_cells(self.path)
             rows, start = sheet.to_python(), sheet.start
             if start is not None and any(map(_count_filled, rows)):
                 return name, start[0], rows
         raise TableError(
-            f"{self._path} is empty: none of its sheets {list_names(names)} has rows."
+            f"{self.path} is empty: none of its sheets {list_names(names)} has rows."
             if self._wanted is None
-            else f"{self._path} has no rows in the sheet {self._wanted!r}."
+            else f"{self.path} has no rows in the sheet {self._wanted!r}."
         )
 
 

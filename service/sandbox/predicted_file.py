@@ -11,7 +11,6 @@ import pyarrow as pa
 from service.sandbox.inspect import format_cell
 from service.shared.sandbox import PredictedRows
 from tfbbb.base.types import JsonList
-from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import Format
 from tfbbb.tables.plain_values import PlainTypes
 from tfbbb.tables.scan import TableScan
@@ -29,7 +28,7 @@ class PredictedFile:
         self._has_warnings = False
         self._doubt, self._types = _Doubt(), PlainTypes()
         # A CSV file has the texts as they are.
-        self._keeps_texts = isinstance(scan.dialect, Dialect)
+        self._keeps_texts = scan.dialect is not None and not scan.dialect.sheet
 
     def __enter__(self) -> Self:
         self._both = SpooledTable(self._output.parent).__enter__()
@@ -87,7 +86,7 @@ class PredictedFile:
                 ),
                 file,
                 self._written,
-                dialect if isinstance(dialect, Dialect) else None,
+                dialect if self._keeps_texts else None,
             )
         remarks = [] if dialect is None or dialect.is_plain else [dialect.describe()]
         return PredictedRows(

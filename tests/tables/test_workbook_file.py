@@ -9,7 +9,7 @@ import pytest
 
 from tests.tables.workbooks import Days, write_ods, write_xlsx
 from tfbbb.tables import TableError, TableScan, read_table, workbook_file
-from tfbbb.tables.workbook_file import Sheet
+from tfbbb.tables.dialect import Dialect
 
 ROWS = [["name", "age", "rate"], ["Ada", 36, 0.5], ["Bob", None, "NA"]]
 PEOPLE = {"name": ["Ada", "Bob"], "age": [36, None], "rate": [0.5, None]}
@@ -26,7 +26,7 @@ def test_the_first_sheet_with_rows_is_read(tmp_path, write, suffix):
     table = read_table(path)
     assert table.to_pydict() == PEOPLE
     assert [str(type_) for type_ in table.schema.types] == ["string", "int64", "double"]
-    assert scan.dialect == Sheet("people", ("empty", "notes"))
+    assert scan.dialect == Dialect(sheet="people", other_sheets=("empty", "notes"))
     assert scan.header() == ["name", "age", "rate"]
     said = []
     read_table(path, notify=said.append)
@@ -77,7 +77,7 @@ def test_titles_and_blank_rows_above_the_header_are_skipped(
     path = write_xlsx(tmp_path / "table.xlsx", {"a": [*above, *shifted]})
     scan = TableScan(path)
     assert read_table(path).to_pydict() == PEOPLE
-    assert scan.dialect == Sheet("a", (), header_row)
+    assert scan.dialect == Dialect(sheet="a", header_line=header_row)
 
 
 def test_the_index_that_pandas_wrote_is_left_out(tmp_path):

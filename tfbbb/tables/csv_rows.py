@@ -3,9 +3,9 @@
 import csv
 import math
 import re
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -360,17 +360,15 @@ class RegularRows:
             for place, cell in enumerate(row.cells)
             if is_number(cell) and _is_numeric(self._recent, place)
         ]
-        totals = {place: _Totals() for place in places}
+        above = {place: array("d") for place in places}
         again = RegularRows(self._read, self._dialect, self._header, where=self._where)
         for other in again._rows():
             if other.line >= row.line:
                 break
             for place in places if not _is_named_total(other) else ():
                 if place < len(other.cells) and is_number(other.cells[place]):
-                    totals[place].add(_value(other.cells[place]))
-        return [
-            found.include(_value(row.cells[place])) for place, found in totals.items()
-        ]
+                    above[place].append(_value(other.cells[place]))
+        return [_sums_up(_value(row.cells[p]), values) for p, values in above.items()]
 
     def _fill(self, row: Row) -> Iterator[Row]:
         """Yields a row of the table with a cell for each column."""
@@ -488,27 +486,15 @@ _SENTENCES = {
 }
 
 
-@dataclass
-class _Totals:
-    """Sum and mean of the numbers of a column."""
-
-    count: int = 0
-    sum: float = 0.0
-    least: float = math.inf
-    most: float = -math.inf
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.sum += value
-        self.least, self.most = min(self.least, value), max(self.most, value)
-
-    def include(self, value: float) -> bool:
-        """Whether a value is the sum, or the mean of numbers that vary."""
-        if self.count < 2:
-            return False
-        means = [self.sum / self.count] if self.least < self.most else []
-        expected = [self.sum, *means]
-        return any(math.isclose(value, other, rel_tol=1e-3) for other in expected)
+def _sums_up(value: float, numbers: Sequence[float]) -> bool:
+    """Whether a value is the sum of numbers, or the mean of numbers that vary."""
+    if len(numbers) < 2:
+        return False
+    total = sum(numbers)
+    expected = [total]
+    if min(numbers) < max(numbers):
+        expected.append(total / len(numbers))
+    return any(math.isclose(value, other, rel_tol=1e-3) for other in expected)
 
 
 def _is_named_total(row: Row) -> bool:

@@ -1,8 +1,9 @@
-"""How a CSV file writes its table: encoding, delimiter, decimal mark and header."""
+"""How a file writes its table: encoding, delimiter, decimal mark, header, sheet."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tfbbb.tables.column_names import list_names
 from tfbbb.tables.text_encoding import Encoding, name_encoding
 
 Delimiter = Literal[",", ";", "\t", "|", " "]
@@ -19,27 +20,13 @@ DELIMITERS: dict[Delimiter, str] = {
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""How a CSV file writes its table.
+    """How a CSV file writes its table, or where a workbook has it.
 
-    Attributes:
-        encoding: `"utf-8"`, `"utf-16"`, `"cp1252"` (Windows-1252, of which the
-            printable characters of Latin-1 are a part), or another codec of Python.
-        delimiter: What separates the cells of a row: `","`, `";"`, `"\t"`, `"|"`, or
-            `" "` for any number of spaces and tabs.
-        decimal_mark: `"."` or `","`.
-        header_line: The number of the line with which the table begins, from 1. The
-            lines above it are blank, comments or titles.
-        doubts: Sentences about what the file does not decide.
-        quote: What is around cells that hold delimiters.
-        escape: What is before a quote inside a cell, beside a second quote.
-        has_header: Whether the table begins with the names of the columns.
-        has_row_names: Whether the rows begin with a name that the header lacks.
-        units_line: The number of a line below the header with units or further names,
-            or None.
-        is_damaged: Whether some bytes are not in the encoding.
-        remarks: Sentences about what reading named, filled or left out.
-        has_mark: Whether UTF-8 text begins with a byte order mark, without which it
-            is as plain.
+    A delimiter `" "` is any number of spaces and tabs. The lines above the one of the
+    header (counted from 1) are blank, comments or titles; the line of units is below.
+    An `escape` stands before a quote in a cell, row names before cells that the header
+    names. `is_damaged` says that some bytes are not in the encoding, and `has_mark`
+    that UTF-8 text begins with a byte order mark, without which it is as plain.
     """
 
     encoding: Encoding = "utf-8"
@@ -56,10 +43,13 @@ class Dialect:
     remarks: tuple[str, ...] = ()
     has_mark: bool = field(default=False, compare=False)
 
+    sheet: str = ""
+    other_sheets: tuple[str, ...] = ()
+
     @property
     def is_plain(self) -> bool:
-        """Whether the file is UTF-8 text with commas that begins with its header."""
-        return self == Dialect()
+        """Whether UTF-8 text with commas, or a single sheet, begins with its header."""
+        return self == Dialect(sheet=self.sheet)
 
     @property
     def suits_arrow(self) -> bool:
@@ -75,10 +65,12 @@ class Dialect:
 
     def describe(self) -> str:
         """Returns a sentence about the file, and one for each doubt and remark."""
-        parts = [
-            f"{name_encoding(self.encoding)} text",
-            f"separated by {DELIMITERS[self.delimiter]}",
-        ]
+        parts = [f"Sheet {self.sheet!r}"]
+        if not self.sheet:
+            parts = [
+                f"{name_encoding(self.encoding)} text",
+                f"separated by {DELIMITERS[self.delimiter]}",
+            ]
         if self.decimal_mark == ",":
             parts.append("with decimal commas")
         if self.quote != '"':
@@ -86,5 +78,11 @@ class Dialect:
         if self.escape is not None:
             parts.append("with a backslash before quotes")
         if self.header_line > 1 and self.has_header:
-            parts.append(f"with the names of the columns in line {self.header_line}")
-        return " ".join([", ".join(parts) + ".", *self.doubts, *self.remarks])
+            place = f"{'row' if self.sheet else 'line'} {self.header_line}"
+            parts.append(f"with the names of the columns in {place}")
+        text = ", ".join(parts)
+        if len(self.other_sheets) == 1:
+            text += f". The sheet {self.other_sheets[0]!r} is not read"
+        elif self.other_sheets:
+            text += f". The sheets {list_names(self.other_sheets)} are not read"
+        return " ".join([f"{text}.", *self.doubts, *self.remarks])

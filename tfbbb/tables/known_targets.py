@@ -41,13 +41,9 @@ class UnusableTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownTargets:
-    """The targets of rows, of which some may have none to use.
+    """The targets of rows `[n]` or `[n, k]`, NaN or -1 where there is none to use.
 
-    Attributes:
-        values: Numbers [n] or [n, k], NaN without a usable target; or class indices
-            [n], -1 without a usable target.
-        unusable: The targets without a density by the index of their rows. Rows that
-            have neither a value nor such a target have no target at all.
+    `unusable` are those without a density, by the index of the row.
     """
 
     values: np.ndarray

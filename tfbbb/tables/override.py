@@ -21,13 +21,7 @@ class OverrideError(ValueError):
 
 @dataclass(frozen=True)
 class Override:
-    """What a column is, said by a user as `KIND` or `KIND:OPTION,...`.
-
-    Attributes:
-        kind: `"number"`, `"boolean"`, `"date"`, `"duration"`, `"ordered"`, `"text"`
-            (categories), `"hashed"` (categories in buckets) or `"ignore"`.
-        options: Options of the kind; of `ordered` the texts from least to greatest.
-    """
+    """What a column is, said by a user as `KIND` or `KIND:OPTION,...`."""
 
     kind: OverrideKind
     options: tuple[str, ...] = ()

@@ -33,18 +33,9 @@ _PLURALS = {
 class ParsedColumn:
     """The values of one column of a table or a block of rows.
 
-    Attributes:
-        name: Name of the column.
-        kind: `"numeric"`, `"date"` or `"categorical"`.
-        notation: How the cells are written; None for plain numbers or texts.
-        values: Of numbers float64 `[n]` with NaN for missing, durations in seconds; of
-            dates int64 seconds since 1970 with `MISSING_DATE` for missing; of
-            categories the place of each row's text in `texts`.
-        missing: Which values `[n]` are missing.
-        texts: The distinct texts in the order of their first rows, `""` for missing;
-            empty for numbers and dates.
-        unreadable: Which values `[n]` are missing because their cells are not in the
-            notation, or infinite in single precision; None if no cell is.
+    Numbers are float64 `[n]` with NaN for missing, durations in seconds; dates int64
+    seconds since 1970; categories the places of the texts in `texts`, in which `""` is
+    a missing value. `unreadable` are missing because the notation does not read them.
     """
 
     name: str

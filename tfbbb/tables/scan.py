@@ -25,7 +25,7 @@ from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.table_error import NoRowsError, TableError
 from tfbbb.tables.text_encoding import Compression
 from tfbbb.tables.values import without_views
-from tfbbb.tables.workbook_file import Sheet, WorkbookFile
+from tfbbb.tables.workbook_file import WorkbookFile
 
 _MAGIC = b"ARROW1"
 _INDEX = re.compile(r"__index_level_\d+__")
@@ -161,7 +161,7 @@ class TableScan:
         return self._without_index
 
     @property
-    def dialect(self) -> Dialect | Sheet | None:
+    def dialect(self) -> Dialect | None:
         """How a CSV file is written, or the sheet of a workbook, as reading found."""
         assert self.num_rows
         if isinstance(self._file, CsvFile | WorkbookFile):

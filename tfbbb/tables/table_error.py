@@ -4,11 +4,7 @@ from collections.abc import Sequence
 
 
 class TableError(ValueError):
-    """A table cannot be read, or a model cannot use it.
-
-    The message is one sentence that names the file, column or row. Rows are
-    counted from 1, without the header.
-    """
+    """A table cannot be read or used; rows are counted from 1, below the header."""
 
 
 class NoRowsError(TableError):

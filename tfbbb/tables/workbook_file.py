@@ -4,7 +4,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -53,33 +53,6 @@ Cell: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """Where a workbook has its table."""
-
-    name: str
-    others: tuple[str, ...] = ()
-    header_row: int = 1
-    has_header: bool = True
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the sheet is the only one and begins with the header."""
-        return self == Sheet(self.name)
-
-    def describe(self) -> str:
-        """Returns sentences about the sheet, the other sheets, and each remark."""
-        text = f"Sheet {self.name!r}"
-        if self.header_row > 1 and self.has_header:
-            text += f", with the names of the columns in row {self.header_row}"
-        if len(self.others) == 1:
-            text += f". The sheet {self.others[0]!r} is not read"
-        elif self.others:
-            text += f". The sheets {list_names(self.others)} are not read"
-        return " ".join([f"{text}.", *self.remarks])
-
-
 class WorkbookFile(TextFile):
     """A sheet of a workbook as record batches of texts.
 
@@ -92,10 +65,10 @@ class WorkbookFile(TextFile):
         self._wanted = sheet
 
     @property
-    def dialect(self) -> Sheet:
+    def dialect(self) -> Dialect:
         """Where the workbook has its table."""
-        sheet = self._table.sheet
-        return replace(sheet, remarks=(*sheet.remarks, *self.remarks))
+        dialect = self._table.dialect
+        return replace(dialect, remarks=(*dialect.remarks, *self.remarks))
 
     @property
     def given(self) -> list[str]:
@@ -138,7 +111,8 @@ class WorkbookFile(TextFile):
             for number, row in enumerate(rows[start:], start=start + 1)
             if _count_filled(row)
         ]
-        return _find_table(Sheet(name, others, above + start + 1), numbered)
+        dialect = Dialect(sheet=name, other_sheets=others)
+        return _find_table(replace(dialect, header_line=above + start + 1), numbered)
 
     def _read_sheet(
         self, workbook: "CalamineWorkbook"
@@ -165,39 +139,31 @@ class WorkbookFile(TextFile):
 
 
 class _SheetTable(NamedTuple):
-    """A sheet, the names in it, and its rows with the header."""
+    """The names in a sheet, and its rows with the header."""
 
-    sheet: Sheet
     dialect: Dialect
     given: list[str]
     rows: list[Row]
 
 
-def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetTable:
+def _find_table(
+    dialect: Dialect, numbered: list[tuple[int, list[Cell]]]
+) -> _SheetTable:
     """Tells the header and the rows of a sheet apart."""
-    rows = _as_texts(numbered)
-    reading = Reading(Dialect(), rows[:_FIRST_ROWS])
+    rows, above = [], numbered[0][0] - 1
+    for number, cells in numbered:
+        rows.append(Row(number, [*map(_text, cells)], number > above + 1))
+        above = number
+    reading = Reading(dialect, rows[:_FIRST_ROWS])
     has_header = not lacks_header(reading)
     units = find_units_line(reading) if has_header else None
     given = [*reading.header] if has_header else [""] * reading.width
     if units is not None:
         given = fill_names(given, rows[1].cells)
-    dialect = Dialect(has_header=has_header, units_line=units)
-    remarks = (
-        *describe_header(reading, has_header),
-        *describe_structure(reading, dialect),
-    )
-    sheet = replace(sheet, has_header=has_header, remarks=remarks)
-    return _SheetTable(sheet, dialect, given, rows)
-
-
-def _as_texts(numbered: Sequence[tuple[int, list[Cell]]]) -> list[Row]:
-    """Returns rows of a sheet as those of a CSV file."""
-    rows, above = [], numbered[0][0] - 1
-    for number, cells in numbered:
-        rows.append(Row(number, [*map(_text, cells)], number > above + 1))
-        above = number
-    return rows
+    dialect = replace(dialect, has_header=has_header, units_line=units)
+    said = describe_header(reading, has_header), describe_structure(reading, dialect)
+    remarks = (*said[0], *said[1])
+    return _SheetTable(replace(dialect, remarks=remarks), given, rows)
 
 
 def check_size(path: Path) -> None:

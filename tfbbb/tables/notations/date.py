@@ -145,18 +145,10 @@ LAST_SHORT_YEAR = 2068
 
 @dataclass(frozen=True)
 class DateNotation(Notation):
-    """The notation of a column of dates, in seconds since the beginning of 1970.
+    """The notation of a column of dates, in seconds since 1970; zones become UTC.
 
-    Times with a zone are converted to UTC, others are taken as they are.
-
-    Attributes:
-        order: Order of dates that are numbers: `"year-first"` (only `2022-03-31`),
-            `"month-first"` (`03/31/2022`) or `"day-first"` (`31/03/2022`). Dates that
-            begin with a year of four digits, or name the month, are read in any order.
-        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970,
-            `"digits"` for 20220331 and 202203, or 3312022 in another order, or
-            `"digits-with-time"` for 20220331140509 and 202203311405.
-        last_short_year: The latest year of two digits: 69 is 1969 if it is 2068.
+    `epoch` is what plain numbers are: `"seconds"` or `"milliseconds"`, `"digits"` for
+    20220331 and 202203, or `"digits-with-time"` for 20220331140509 and 202203311405.
     """
 
     kind: ClassVar[NotationKind] = "date"

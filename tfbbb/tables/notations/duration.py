@@ -44,10 +44,7 @@ _SECONDS = (
 class DurationNotation(Notation):
     """The notation of a column of durations or times of day, in seconds.
 
-    Attributes:
-        leading: What stands first in `1:30`: `"hours"` or `"minutes"`. Three numbers
-            are always hours, minutes and seconds. After minutes, a number alone is
-            seconds.
+    `leading` stands first in `1:30`; after minutes, a number alone is seconds.
     """
 
     kind: ClassVar[NotationKind] = "duration"

@@ -30,9 +30,7 @@ class Parsed(NamedTuple):
 class Notation:
     """How the cells of a column are written: a record of plain JSON values.
 
-    It is found once, in the training table, and applied unchanged to every later
-    table, so that the same cell is the same number in files, tables in memory and
-    requests.
+    It is found once, in the training table, and applied unchanged to later tables.
     """
 
     kind: ClassVar[NotationKind]

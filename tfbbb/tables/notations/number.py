@@ -138,27 +138,11 @@ MULTIPLES = frozenset(_MULTIPLES)
 
 @dataclass(frozen=True)
 class NumberNotation(Notation):
-    """The notation of a column of numbers.
+    """The notation of a column of numbers; a cell without its marks is read, too.
 
-    A cell is a number with an optional sign or with parentheses, which make it
-    negative, and with the marks below. A cell without them is read too: `5` in a column
-    of `$5`.
-
-    Attributes:
-        decimal: Mark before the fraction: `"."` or `","`.
-        thousands: Mark between groups of digits: `","`, `"."`, `"'"`, `" "`, or `""`
-            for none.
-        currency: Whether a currency sign or code may stand before or after the number.
-        unit: What stands after the number, such as `"kg"`; `""` for nothing.
-        other_units: Units after other numbers, which are converted to `unit`.
-        percent: `"sign"` if a cell may end in `%`, `"all"` if each cell is a percentage
-            even without the sign, `""` for neither. 12.3 % is 0.123, as in
-            spreadsheets.
-        multiples: Whether `k`, `M` and `bn` after a number multiply it.
-        missing_values: Numbers that stand for a missing value, such as -999.
-        bounds: Whether `<5`, `>1000` and `5+` are read as their bound.
-        footnotes: Whether marks of a footnote, as in `2.5*`, may follow a number.
-        ranges: Whether a range, such as `900 - 950`, is read as its middle.
+    `percent` is `"sign"` if a cell may end in `%`, and `"all"` if each cell is a
+    percentage without it: 12.3 % is 0.123. Numbers in `other_units` are converted to
+    `unit`, bounds such as `<5` are read as 5 and ranges as their middle.
     """
 
     kind: ClassVar[NotationKind] = "number"

@@ -44,7 +44,7 @@ WITHOUT_TENSORFLOW = {
     "tfbbb.tables": {
         # Layers and tensors of columns.
         *("calendar_features", "features", "number_features", "text_features"),
-        *("memory_rows", "row_layout"),
+        "memory_rows",
     },
     "tfbbb.training.spec": set(),
 }

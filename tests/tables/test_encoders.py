@@ -10,11 +10,9 @@ import tfbbb
 from tests.training import trainings
 from tfbbb.base.call_context import call_with
 from tfbbb.layers.row_axes import row_axes
-from tfbbb.tables import Schema
 from tfbbb.tables.calendar_features import CalendarFeatures, year_and_month
 from tfbbb.tables.column import infer_column
 from tfbbb.tables.number_features import PiecewiseLinearEncoding, Standardize
-from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.text_features import HashedText, OneHot, text_bucket
 from tfbbb.tables.values import MISSING_DATE
 
@@ -207,29 +205,3 @@ def test_buckets_are_the_same_on_every_machine():
     buckets = text_bucket(tf.constant(["mill lane", "grün", ""]), 256)
     # As the first version computed them.
     assert buckets.numpy().tolist() == [76, 17, 256]
-
-
-def test_training_rows_keep_dates_and_buckets():
-    generator = np.random.default_rng(0)
-    seconds = generator.integers(-(10**9), 4 * 10**9, 3000).tolist()
-    texts = [f"s{i}" for i in generator.integers(0, 2000, 3000)]
-    table = pa.table(
-        {
-            "when": pa.array([None, *seconds[1:]], pa.timestamp("s")),
-            "street": ["", *texts[1:]],
-            "y": generator.normal(size=3000),
-        }
-    )
-    schema = Schema.infer(table, "y")
-    when, street = schema.features
-    assert (when.kind, street.buckets, when.missing) == ("date", 256, True)
-    layout = RowLayout(schema)
-    rows = layout.encode(table)
-    assert rows.dtype == np.float32
-    assert rows.shape == (3000, 4)
-    decoded, _ = layout.decode(rows)
-    given = schema.inputs(table)
-    np.testing.assert_array_equal(decoded["when"], given["when"])
-    np.testing.assert_array_equal(
-        text_bucket(decoded["street"], 256), text_bucket(given["street"], 256)
-    )

@@ -4,7 +4,6 @@ import pytest
 
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.tables.row_layout import RowLayout
 
 ROWS = 57
 BATCH_SIZE = 8
@@ -18,12 +17,12 @@ TABLE = pa.table(
         "y": [2.0 * x for x in range(ROWS)],
     }
 )
-LAYOUT = RowLayout(Schema.infer(TABLE, "y", features=["x", "word"]))
+SCHEMA = Schema.infer(TABLE, "y", features=["x", "word"])
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return MemoryRows(LAYOUT, LAYOUT.encode(TABLE))
+    return MemoryRows.read(SCHEMA, [TABLE[:20], TABLE[20:]])
 
 
 def targets(rows, count, **options):
@@ -66,6 +65,23 @@ def test_targets_returns_the_targets_of_all_rows(rows):
 
 
 def test_the_digest_is_of_the_rows_in_their_order(rows):
-    numbers = LAYOUT.encode(TABLE)
-    assert rows.sha256 == MemoryRows(LAYOUT, numbers).sha256
-    assert rows.sha256 != MemoryRows(LAYOUT, numbers[::-1]).sha256
+    assert rows.sha256 == rows.take(np.arange(ROWS)).sha256
+    assert rows.sha256 != rows.take(np.arange(ROWS)[::-1]).sha256
+
+
+def test_dates_and_texts_in_buckets_are_those_of_the_table():
+    generator = np.random.default_rng(0)
+    seconds = generator.integers(-(10**9), 4 * 10**9, 3000).tolist()
+    texts = [f"s{i}" for i in generator.integers(0, 2000, 3000)]
+    table = pa.table(
+        {
+            "when": pa.array([None, *seconds[1:]], pa.timestamp("s")),
+            "street": ["", *texts[1:]],
+            "y": generator.normal(size=3000),
+        }
+    )
+    schema = Schema.infer(table, "y")
+    assert [column.buckets for column in schema.features] == [0, 256]
+    inputs, _ = MemoryRows.read(schema, [table]).at(np.arange(3000))
+    for name, given in schema.inputs(table).items():
+        np.testing.assert_array_equal(inputs[name], given)

@@ -502,23 +502,10 @@ def test_other_numbers_of_six_digits_stay_numbers(cells):
     assert understood([*map(str, cells)])[0].notation == NumberNotation()
 
 
-@pytest.mark.parametrize("cells", [[20120701010203, 20120701235959, 20120702000000]])
-def test_days_with_a_time_in_digits_are_dates(cells):
-    found, read = understood([*map(str, cells)])
-    assert found.notation == DateNotation(epoch="digits-with-time")
-    assert read[0] == _seconds(2012, 7, 1, 1, 2, 3)
-    np.testing.assert_array_equal(found.notation.seconds(np.array(cells, float)), read)
-    short = np.array([201207010102.0, 201207012460.0])
-    seconds = found.notation.seconds(short)
-    np.testing.assert_array_equal(seconds, [_seconds(2012, 7, 1, 1, 2), np.nan])
-
-
 def test_a_month_with_a_short_year_is_no_day_unless_its_numbers_are_those_of_days():
     found, read = understood(["Oct-12", "Nov-12", "Jan-13"])
     assert read[0] == _seconds(2012, 10, 1)
-    assert "'Oct-12', are read as a month of the year 2012" in found.remarks[0]
-    assert understood(["Oct-12", "Nov-12", "Jan-99"])[0].remarks == ()
-    assert understood(["Oct '12", "Nov '12", "Jan '13"])[0].remarks == ()
+    assert not found.remarks
     days = [f"{month}-{day:02d}" for month in ("Oct", "Nov") for day in range(1, 31)]
     assert understood(days)[0].notation is None
     assert understood(["set-10", "set-11", "set-12"])[0].notation is None

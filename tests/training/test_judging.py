@@ -11,7 +11,6 @@ from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.tables import Schema
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.judging import TrainingBaselines, _sample
 
 ROWS = trainings.ROWS
@@ -67,8 +66,7 @@ def test_a_sample_of_rows_is_bounded(monkeypatch):
     monkeypatch.setattr("tfbbb.training.judging.MOST_ROWS", 20)
     inputs, targets, _ = _sample(trainings.rows(), 2)
     assert len(targets) == len(inputs["x"]) == 20
-    rows = RowLayout(trainings.SCHEMA).encode(trainings.table())
-    assert set(targets[:, 0]) <= set(rows[:, -1])
+    assert set(targets[:, 0]) <= set(trainings.rows().targets()[:, 0])
     assert set(inputs["word"]) <= {"a", "b", ""}
 
 
@@ -81,8 +79,7 @@ def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
     table = {name: generator.normal(size=ROWS) for name in "abc"}
     table["y"] = 2 * table["a"] - 0.5 * table["c"] + noise * generator.normal(size=ROWS)
     schema = Schema.infer(table, "y")
-    layout = RowLayout(schema)
-    rows = MemoryRows(layout, layout.encode(as_source(table)))
+    rows = MemoryRows.read(schema, [as_source(table)])
     inputs, targets = schema.inputs(table), schema.targets(table)
     model = PredictedRows(np.zeros(ROWS), targets, 0.9)
     judged, _ = judged_beside_baselines(rows, folds, inputs, targets, model, schema)
@@ -106,8 +103,7 @@ def of_a_product(classes, rows=400):
     noise = 0.3 * generator.standard_t(5, size=rows)
     table["y"] = np.where(product > 0, "up", "down") if classes else product + noise
     schema = Schema.infer(table, "y")
-    layout = RowLayout(schema)
-    rows = MemoryRows(layout, layout.encode(as_source(table)))
+    rows = MemoryRows.read(schema, [as_source(table)])
     return schema, rows, schema.inputs(table), schema.targets(table)
 
 

@@ -13,7 +13,6 @@ from tfbbb.bayes.kl_schedules import LinearWarmup
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.callbacks import TimeOfSteps
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
@@ -31,8 +30,8 @@ def test_an_epoch_has_exactly_its_batches():
 
 def test_xla_compiles_the_steps_if_asked():
     table = trainings.table().drop(["word"])
-    layout = RowLayout(Schema.infer(table, "y"))
-    inputs, features = preprocessing(layout.schema)
+    schema = Schema.infer(table, "y")
+    inputs, features = preprocessing(schema)
     losses = []
     for xla in (False, True):
         layer = DenseVariational(
@@ -41,7 +40,7 @@ def test_xla_compiles_the_steps_if_asked():
         outputs = layer(features)
         model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
         model.compile("adam")
-        rows = MemoryRows(layout, layout.encode(table))
+        rows = MemoryRows.read(schema, [table])
         losses.append(trainings.train(model, rows=rows, xla=xla).losses)
     np.testing.assert_allclose(*losses, rtol=1e-4)
 

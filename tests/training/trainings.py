@@ -9,7 +9,6 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.loop import fit
 
 ROWS = 50
@@ -30,8 +29,7 @@ SCHEMA = Schema.infer(table(), "y")
 
 
 def rows():
-    layout = RowLayout(SCHEMA)
-    return MemoryRows(layout, layout.encode(table()))
+    return MemoryRows.read(SCHEMA, [table()])
 
 
 def held_out():

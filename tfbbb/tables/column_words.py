@@ -79,17 +79,6 @@ AMOUNTS = _set(
     "postal postcode zipcode size weight volume"
 )
 BIRTHS = _set("birth birthdate birthday dateofbirth born dob geburt geburtsdatum")
-CALENDAR = _set(
-    "month months mon mm mth monat mois mes mês mese maand day days dd tag jour dia "
-    "día giorno dag hour hours hr hrs hh stunde heure hora ora uur minute minutes min "
-    "mins minuto second seconds sec week weeks wk woche semaine semana settimana"
-)
-CODES = _set(
-    "code codes id fips state states zip plz postal region regions dept department "
-    "departement département province provincia county district kreis land bundesland "
-    "ags country naics sic isic nace sector branch cat category type kind class group "
-    "cluster store shop site station line route ward zone area ident"
-)
 _GROUPS = _set(
     "subject subjid subjectid patient patientid person personid participant respondent "
     "user userid customer client member employee worker student pupil child teacher "

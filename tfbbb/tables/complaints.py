@@ -21,10 +21,6 @@ _FEWEST_IDENTIFIERS, _MOSTLY_DISTINCT = 20, 0.95
 # Not all whole numbers above are float64 numbers.
 _LARGEST_EXACT = 2.0**53
 # Texts of so many words and characters on average are sentences.
-_NUMBER_IN_SOME_FORM = (
-    r"^[<>~≈(]?\s*[-+−]?\s*\p{Sc}?\s*\d[\d.,]*"
-    r"(?:\s*(?:/|-|–|x|×|:|\*)\s*\d[\d.,]*)*\s*(?:[°%]|\s\p{L})?[^\d\s]{0,5}$"
-)
 _WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
 
 
@@ -137,18 +133,7 @@ def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str
                 name,
                 unusable=True,
             )
-        in_some_form = distinct.filter(
-            pc.match_substring_regex(distinct, _NUMBER_IN_SOME_FORM)
-        )
         many_differ = many >= _MOSTLY_DISTINCT * number and not required
-        if many_differ and 2 * len(in_some_form) > many:
-            raise ColumnError(
-                f"Column {name!r} holds numbers in forms that cannot be read together, "
-                f"such as {show_example(in_some_form)}, so it is left out; write one "
-                "number in one unit in each cell, and pairs as two columns.",
-                name,
-                unusable=True,
-            )
         if many_differ:
             has = "a different text in each row"
             if many < number:

@@ -2,54 +2,102 @@
 
 import functools
 import hashlib
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
-from tfbbb.base.types import Structure
-from tfbbb.tables.row_layout import RowLayout
+from tfbbb.base.types import Structure, Tensor
+from tfbbb.tables.column import Column
+from tfbbb.tables.column_names import ColumnSource
+from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.schema import Schema
+from tfbbb.tables.text_features import TextMeans, text_bucket
 
 
 class MemoryRows:
-    """The training rows of a model, each epoch shuffled as a whole."""
+    """The training rows of a model, each epoch shuffled as a whole.
+
+    A column of texts holds for each row the place of its text among `texts`, so that
+    numbers and texts take 4 bytes each.
+    """
 
     def __init__(
-        self, layout: RowLayout, rows: np.ndarray, weights: np.ndarray | None = None
+        self,
+        inputs: Structure,
+        targets: Tensor,
+        texts: Mapping[str, Tensor],
+        weights: Tensor | None = None,
     ):
-        self.layout = layout
-        self.num_rows = len(rows)
-        self._rows = tf.constant(rows)
-        self._weights = None if weights is None else tf.constant(weights, tf.float32)
+        self.num_rows = len(targets)
+        self._rows, self._texts, self._weights = (inputs, targets), texts, weights
+
+    @classmethod
+    def read(
+        cls,
+        schema: Schema,
+        parts: Iterable[ColumnSource],
+        means: Mapping[str, np.ndarray] | None = None,
+    ) -> "MemoryRows":
+        """Reads rows part by part; `means` are those `[n]` of the texts of rows."""
+        targets: list[np.ndarray] = []
+        read: list[list[ParsedColumn]] = [[] for _ in schema.features]
+        for part in parts:
+            targets.append(schema.targets(part))
+            for columns, column in zip(read, schema.features, strict=True):
+                columns.append(_narrow(column.parse(part), column.dtype))
+        inputs, texts = {}, {}
+        for columns, column in zip(read, schema.features, strict=True):
+            name, of_rows = column.name, (means or {}).get(column.name)
+            if column.kind == "categorical":
+                inputs[name], texts[name] = _join_texts(columns, column, of_rows)
+            else:
+                inputs[name] = np.concatenate([parsed.values for parsed in columns])
+            columns.clear()
+        if schema.input_format == "matrix":
+            inputs = np.stack(list(inputs.values()), axis=-1)
+        tensors = tf.nest.map_structure(tf.constant, inputs)
+        return cls(tensors, tf.constant(np.concatenate(targets)), texts)
 
     def weighted(self, weights: np.ndarray | None) -> "MemoryRows":
         """Returns the rows with these weights."""
-        return MemoryRows(self.layout, self._rows, weights)
+        given = None if weights is None else tf.constant(weights, tf.float32)
+        return MemoryRows(*self._rows, self._texts, given)
 
     def take(self, places: np.ndarray) -> "MemoryRows":
         """Returns some of the rows, with their weights."""
+        rows = tf.nest.map_structure(lambda x: tf.gather(x, places), self._rows)
         weights = None if self._weights is None else tf.gather(self._weights, places)
-        return MemoryRows(self.layout, tf.gather(self._rows, places), weights)
-
-    def inputs(self) -> Structure:
-        """Returns the model inputs of all rows, in order, as arrays."""
-        inputs, _ = as_arrays(*self.layout.decode(self._rows))
-        return inputs
+        return MemoryRows(*rows, self._texts, weights)
 
     @functools.cached_property
     def sha256(self) -> str:
         """SHA-256 digest of the rows and their weights."""
-        digest = hashlib.sha256(self._rows.numpy())
-        if self._weights is not None:
-            digest.update(self._weights.numpy())
+        digest = hashlib.sha256()
+        for tensor in tf.nest.flatten((self._rows, self._weights)):
+            if tensor is not None:
+                digest.update(tensor.numpy())
+        for texts in self._texts.values():
+            digest.update(b"\0".join(texts.numpy()))
         return digest.hexdigest()
 
     def targets(self) -> np.ndarray:
         """Returns the targets of all rows, in the format of likelihoods."""
-        return np.asarray(self.layout.targets(self._rows))
+        return self._rows[1].numpy()
 
     def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
-        """Returns the model inputs and the targets of some rows, as arrays."""
-        return as_arrays(*self.layout.decode(tf.gather(self._rows, places)))
+        """Returns the model inputs and the targets of some rows; texts are objects."""
+        inputs, targets = tf.nest.map_structure(_as_array, self._take(places))
+        return inputs, targets
+
+    def _take(self, places: Tensor) -> tuple[Structure, Tensor]:
+        inputs, targets = tf.nest.map_structure(
+            lambda x: tf.gather(x, places), self._rows
+        )
+        for name, texts in self._texts.items():
+            inputs[name] = tf.gather(texts, inputs[name])
+        return inputs, targets
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
@@ -70,10 +118,9 @@ class MemoryRows:
 
             def read_batch(index: tf.Tensor) -> Structure:
                 places = order[index * batch_size : (index + 1) * batch_size]
-                batch = self.layout.decode(tf.gather(self._rows, places))
                 if self._weights is None:
-                    return batch
-                return *batch, tf.gather(self._weights, places)
+                    return self._take(places)
+                return *self._take(places), tf.gather(self._weights, places)
 
             first = tf.where(number == epoch, tf.cast(batch, tf.int64), 0)
             return tf.data.Dataset.range(first, num_batches).map(read_batch)
@@ -86,12 +133,39 @@ class MemoryRows:
         )
 
 
-def as_arrays(inputs: Structure, targets: tf.Tensor) -> tuple[Structure, np.ndarray]:
-    """Returns inputs and targets as arrays; texts are objects."""
-    return tf.nest.map_structure(_as_array, inputs), targets.numpy()
+def _narrow(parsed: ParsedColumn, dtype: str) -> ParsedColumn:
+    """Returns a column with values of the type of an input, or with 4 bytes a text."""
+    kept = np.int32 if parsed.kind == "categorical" else np.dtype(dtype)
+    return ParsedColumn(
+        parsed.name,
+        parsed.kind,
+        parsed.notation,
+        parsed.values.astype(kept),
+        parsed.missing[:0],
+        parsed.texts,
+    )
 
 
-def _as_array(tensor: tf.Tensor) -> np.ndarray:
+def _join_texts(
+    parts: list[ParsedColumn], column: Column, means: np.ndarray | None
+) -> tuple[np.ndarray, Tensor]:
+    """Returns the places `[n]` of the texts of all parts, and the distinct texts."""
+    encoded = pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(part.values, part.texts) for part in parts]
+    ).unify_dictionaries()
+    places = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    dictionary = encoded.chunk(0).dictionary
+    texts = tf.constant(dictionary.to_numpy(zero_copy_only=False), tf.string)
+    if means is None:
+        return places, texts
+    # Each row has the mean of its own, which a text of its bucket tells.
+    known = TextMeans(column.buckets, column.codes, column.means)
+    buckets = text_bucket(texts, column.buckets).numpy()[places]
+    rows = known.encode(buckets, means).astype(np.int32)
+    return rows, tf.constant(known.texts_of_rows)
+
+
+def _as_array(tensor: Tensor) -> np.ndarray:
     values = tensor.numpy()
     if tensor.dtype != tf.string:
         return values

@@ -5,11 +5,9 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells, Kind
-from tfbbb.tables.column_words import AMOUNTS, CALENDAR, CODES, naming, words
+from tfbbb.tables.column_words import AMOUNTS, naming, words
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
     show_example,
@@ -29,9 +27,7 @@ from tfbbb.tables.notations.date import (
 )
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding, choose_century
-from tfbbb.tables.notations.missing_marks import are_familiar
-from tfbbb.tables.notations.notation import as_float
-from tfbbb.tables.notations.number import UNITS, UNITS_OF_TIME, NumberNotation
+from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.values import count_cells, drop_missing
@@ -90,92 +86,6 @@ def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
     if is_only_negative:
         return True
     return distance > (_RANGES if abs(value) > 99 else _RANGES_OF_TWO_DIGITS)
-
-
-# The days of a month. Of more, whole numbers with letters are measurements.
-_MOST = 31
-# Of doors, cylinders and the like.
-_MOST_OF_WORDS = 16
-_FEWEST_CATEGORIES, _ROWS_PER_CATEGORY = 3, 5
-# The share of a run from 0 or 1, and of the minutes of an hour, that must be there.
-_RUN_SHARE, _MINUTES_SHARE = 0.75, 0.9
-_MINUTES = 60
-# Words for a missing value, beside the numbers.
-_MOST_MARKS = 20
-
-
-def find_two_digit_numbers(cells: Cells) -> tuple[NumberNotation, str] | None:
-    """Finds whether texts of two digits, such as `07`, are numbers and no codes."""
-    distinct = cells.texts.distinct
-    if len(distinct) > _MINUTES + _MOST_MARKS:
-        return None
-    familiar = are_familiar(distinct)
-    digits = distinct.filter(pc.invert(familiar))
-    fit = pc.match_substring_regex(digits, r"^[0-5]\d$")
-    zeros = digits.filter(pc.match_substring_regex(digits, r"^0"))
-    if not len(zeros) or not pc.all(fit).as_py():
-        return None
-    if not _are_of_calendar(cells.name, np.sort(as_float(digits))):
-        return None
-    marks = tuple(text.lower() for text in distinct.filter(familiar).to_pylist())
-    remark = (
-        f"Its numbers of two digits, such as {show_example(zeros)}, are read as "
-        "numbers, not as codes; text overrules this."
-    )
-    return NumberNotation(missing_marks=marks), remark
-
-
-def _are_of_calendar(name: str, numbers: np.ndarray) -> bool:
-    """Whether a name or the distinct numbers are those of a calendar or a clock.
-
-    If the name says neither this nor a code, the numbers are at most 31, or nearly all
-    minutes of an hour.
-    """
-    named = set(words(name))
-    if named & CALENDAR:
-        return True
-    if named & CODES or naming(name) in ("identifier", "numbering"):
-        return False
-    are_minutes = numbers[0] == 0 and len(numbers) >= _MINUTES_SHARE * _MINUTES
-    return bool(numbers[-1] <= _MOST or are_minutes)
-
-
-def remark_on_numbered_categories(cells: Cells, notation: NumberNotation) -> str | None:
-    """Returns a remark if numbers with a unit, such as `4door` or `7m`, are categories.
-
-    They are if whole numbers up to 31 stand directly before letters, each in five rows
-    on average, and run from 0 or 1; or, before a word that is no unit, if they are at
-    most 16. Before a unit other than of time or of one letter, they are numbers.
-    """
-    unit = notation.unit
-    if not unit.isalpha() or notation.bounds or notation.footnotes:
-        return None
-    texts = cells.texts
-    parsed = texts.parse(notation)
-    known = ~np.isnan(parsed.numbers)
-    numbers = np.unique(parsed.numbers[known])
-    if not _FEWEST_CATEGORIES <= len(numbers) <= _MOST + 1:
-        return None
-    if known.sum() < _ROWS_PER_CATEGORY * len(numbers):
-        return None
-    written = pc.is_in(
-        texts.distinct,
-        pa.array([f"{i}{unit}" for i in range(_MOST + 1)], texts.distinct.type),
-    )
-    if pc.sum(written).as_py() != len(numbers):
-        return None
-    is_letter, is_unit = len(unit) == 1, unit.lower() in UNITS
-    if is_unit and not is_letter and unit.lower() not in UNITS_OF_TIME:
-        return None
-    are_few = not (is_letter or is_unit) and numbers[-1] <= _MOST_OF_WORDS
-    are_run = numbers[0] <= 1 and len(numbers) >= _RUN_SHARE * numbers[-1]
-    if not (are_few or are_run):
-        return None
-    example = texts.distinct.filter(written)
-    return (
-        f"Its {len(numbers)} whole numbers with {unit!r}, such as "
-        f"{show_example(example)}, are read as categories; number overrules this."
-    )
 
 
 class Choice(NamedTuple):
@@ -259,15 +169,6 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
             marked = infer_marks(cells.texts).notation or TextNotation()
             return replace(cast(TextNotation, marked), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts, cells.decimal_commas)
-    if isinstance(found.notation, NumberNotation):
-        remark = remark_on_numbered_categories(cells, found.notation)
-        if remark is not None:
-            marks = infer_marks(cells.texts)
-            return marks.notation, (remark, *remarks_on(marks))
-    if found.notation is None and not cells.is_category:
-        numbers = find_two_digit_numbers(cells)
-        if numbers is not None:
-            return numbers[0], numbers[1:]
     if found.notation is not None:
         notation, sentinels = without_sentinels(cells, found.notation)
         return notation, (*remarks_on(found), *_remark_on(sentinels))

@@ -16,7 +16,6 @@ from tfbbb.tables import Schema, TableError
 from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.parsed_column import ParsedTable
-from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.values import first_row, without_views
@@ -109,7 +108,7 @@ def prepare(
     held_out = _take(table, rows.held_out)
     return Prepared(
         schema=schema,
-        rows=_training_rows(table, RowLayout(schema), rows, means),
+        rows=MemoryRows.read(schema, _parts(table, rows.training), means),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],
@@ -279,27 +278,14 @@ def _open(
     return StoredTable.from_scan(source, directory)
 
 
-def _training_rows(
-    table: ParsedTable | StoredTable, layout: RowLayout, rows: Split, means: RowMeans
-) -> MemoryRows:
-    training = np.zeros(table.num_rows, dtype=bool)
-    training[rows.training] = True
-    encoded = np.empty([len(rows.training), layout.width], np.float32)
-    end = 0
-    for part in _encoded(table, layout, training):
-        start, end = end, end + len(part)
-        encoded[start:end] = part
-    for name, of_rows in means.items():
-        encoded = layout.with_means(encoded, name, of_rows)
-    return MemoryRows(layout, encoded)
-
-
-def _encoded(
-    table: ParsedTable | StoredTable, layout: RowLayout, chosen: np.ndarray
-) -> Iterator[np.ndarray]:
-    """Yields the encoded chosen rows of a table, in order, part by part."""
+def _parts(
+    table: ParsedTable | StoredTable, rows: np.ndarray
+) -> Iterator[ColumnSource]:
+    """Yields some rows of a table, in their order, part by part."""
+    chosen = np.zeros(table.num_rows, dtype=bool)
+    chosen[rows] = True
     first = 0
     for part in table.tables() if isinstance(table, StoredTable) else [table]:
-        chosen_here = chosen[first : first + part.num_rows]
+        here = chosen[first : first + part.num_rows]
         first += part.num_rows
-        yield layout.encode(ParsedTable(part, np.flatnonzero(chosen_here)))
+        yield ParsedTable(part, np.flatnonzero(here))

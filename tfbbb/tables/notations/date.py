@@ -147,8 +147,8 @@ LAST_SHORT_YEAR = 2068
 class DateNotation(Notation):
     """The notation of a column of dates, in seconds since 1970; zones become UTC.
 
-    `epoch` is what plain numbers are: `"seconds"` or `"milliseconds"`, `"digits"` for
-    20220331 and 202203, or `"digits-with-time"` for 20220331140509 and 202203311405.
+    `epoch` is what plain numbers are: `"seconds"` or `"milliseconds"`, or `"digits"`
+    for 20220331 and 202203.
     """
 
     kind: ClassVar[NotationKind] = "date"
@@ -181,15 +181,13 @@ class DateNotation(Notation):
         """Returns the seconds `[n]` of plain numbers, NaN if a number is no date."""
         if self.epoch == "digits":
             return _seconds_of_digits(numbers, self.order)
-        if self.epoch == "digits-with-time":
-            return _seconds_of_digits_with_time(numbers)
         seconds = np.where(np.isfinite(numbers), numbers, np.nan)
         return np.floor(seconds / 1000.0 if self.epoch == "milliseconds" else seconds)
 
     @property
     def has_digits(self) -> bool:
         """Whether the digits of a plain number are a date."""
-        return self.epoch.startswith("digits")
+        return self.epoch == "digits"
 
     def describe(self) -> str:
         order = self.order.replace("-", " ")
@@ -284,7 +282,9 @@ def _days_of_week(
 
 def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
     """Returns the seconds `[n]` of 20220331 and 202203, NaN of other numbers."""
-    digits = _whole_numbers(numbers, 10**8)
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    whole &= (numbers >= 0) & (numbers < 10**8)
+    digits = np.where(whole, numbers, 0).astype(np.int64)
     if order == "year-first":
         # A month is its first day.
         digits = np.where(digits < 10**6, 100 * digits + 1, digits)
@@ -299,23 +299,6 @@ def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
     known = (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)
     days = _days(np.where(known, year, 1970), month, day)
     return np.where(known, 86400.0 * days, np.nan)
-
-
-def _seconds_of_digits_with_time(numbers: np.ndarray) -> np.ndarray:
-    """Returns the seconds `[n]` of 20220331140509 and 202203311405, NaN of others."""
-    digits = _whole_numbers(numbers, 10**14)
-    digits = np.where(digits < 10**12, 100 * digits, digits)
-    hour, minute, second = digits // 10_000 % 100, digits // 100 % 100, digits % 100
-    known = (digits >= 10**13) & (hour < 24) & (minute < 60) & (second < 60)
-    day = _seconds_of_digits(digits // 10**6, "year-first")
-    return np.where(known, day + 3600 * hour + 60 * minute + second, np.nan)
-
-
-def _whole_numbers(numbers: np.ndarray, end: int) -> np.ndarray:
-    """Returns whole numbers `[n]` from 0 and below the end as int64, 0 for others."""
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
-    whole &= (numbers >= 0) & (numbers < end)
-    return np.where(whole, numbers, 0).astype(np.int64)
 
 
 def _zone_seconds(zones: pa.Array) -> np.ndarray:
@@ -346,8 +329,6 @@ def find_compact_dates(numbers: np.ndarray) -> tuple[DateNotation, str] | None:
         candidates, fewest = [DateNotation(epoch="digits")], _FEWEST_MONTHS
     elif low >= 1_011_800 and high < 10**8:
         candidates = [DateNotation(order, epoch="digits") for order in _ORDERS]
-    elif _are_in_years(low, high, 10**8) or _are_in_years(low, high, 10**10):
-        candidates = [DateNotation(epoch="digits-with-time")]
     fitting = []
     for notation in candidates:
         if np.isnan(notation.seconds(numbers[:_SAMPLE])).any():
@@ -371,18 +352,11 @@ def find_compact_dates(numbers: np.ndarray) -> tuple[DateNotation, str] | None:
 
 def are_months(low: float, high: float) -> bool:
     """Whether numbers in this range may be a year and a month, as 202203."""
-    return _are_in_years(low, high, 100)
-
-
-def _are_in_years(low: float, high: float, units: int) -> bool:
-    """Whether the numbers begin with a year, of which so many units are a year."""
-    return _FIRST_NAMED * units <= low and high < (_LAST_NAMED + 1) * units
+    return low >= 100 * _FIRST_NAMED and high < 100 * (_LAST_NAMED + 1)
 
 
 def _differ(seconds: np.ndarray, fewest: int) -> bool:
     """Whether dates are several, and not of the same day of the same month."""
-    if (seconds % 86400).any():
-        return len(np.unique(seconds)) >= fewest
     days = np.unique(seconds // 86400).astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     in_year = months.astype(int) % 12 * 32 + (days - months).astype(int)

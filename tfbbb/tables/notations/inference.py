@@ -52,11 +52,10 @@ _SPLIT = (
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
 _IS_CURRENCY = re.compile(CURRENCY.replace(r"\p{Sc}", "[$¢£¤¥֏؋৲৳฿៛₠-⃀﷼]")).fullmatch
-# Dates in digits: months, days, and days with a time.
-_COMPACT = r"^(?:\d{6,8}|\d{12}|\d{14})$"
 # Of so many days of a month, numbers after its name are days and not years.
 _FEWEST_DAYS, _LAST_DAY = 24, 31
-_APOSTROPHE = r"['\x{2019}]"
+# Dates in digits: months and days.
+_COMPACT = r"^\d{6,8}$"
 # Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
@@ -388,7 +387,7 @@ def _find_order(texts: pa.Array) -> Finding:
         most = max(shares.values())
         shares = _date_shares(texts, skips_first=shares["year-first"] < most)
     if shares.get("year-first") == 1.0:
-        return _examine_short_years(texts)
+        return Finding(None, 0.0) if _may_be_days(texts) else Finding(DateNotation())
     most = max(shares.values())
     best = [order for order, share in shares.items() if share == most]
     order = best[0]
@@ -430,25 +429,14 @@ def _date_shares(texts: pa.Array, *, skips_first: bool = False) -> dict[str, flo
     return shares
 
 
-def _examine_short_years(texts: pa.Array) -> Finding:
-    """Finds whether `Oct-12` is a month of a year or a day of a month."""
-    written = texts.filter(pc.match_substring_regex(texts, MONTH_AND_SHORT_YEAR))
-    # An apostrophe is before a year.
-    written = written.filter(pc.invert(pc.match_substring_regex(written, _APOSTROPHE)))
-    months = pc.extract_regex(written, MONTH_AND_SHORT_YEAR)
-    if not len(months):
-        return Finding(DateNotation())
-    numbers = as_float(pc.unique(months.field("year")))
-    if numbers.min() < 1 or numbers.max() > _LAST_DAY:
-        return Finding(DateNotation())
-    if len(numbers) >= _FEWEST_DAYS or len(pc.unique(months.field("name"))) == 1:
-        return Finding(None, 0.0)
-    year = 2000 + int(as_float(months.field("year"))[0])
-    remark = (
-        f"its cells, such as {written[0].as_py()!r}, are read as a month of the year "
-        f"{year}, not as a day; text overrules this"
-    )
-    return Finding(DateNotation(), remarks=(remark,))
+def _may_be_days(texts: pa.Array) -> bool:
+    """Whether `Oct-12` and others may be days of a month, or `set-10` a code."""
+    parts = pc.extract_regex(texts, MONTH_AND_SHORT_YEAR)
+    parts = parts.filter(parts.is_valid())
+    numbers, names = (pc.unique(parts.field(name)) for name in ("year", "name"))
+    if not len(parts) or as_float(numbers).max() > _LAST_DAY:
+        return False
+    return len(numbers) >= _FEWEST_DAYS or len(names) == 1
 
 
 def _find_duration(texts: pa.Array) -> Finding:

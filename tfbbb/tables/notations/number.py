@@ -76,33 +76,6 @@ def _name_of(unit: str, quantity: Mapping[str, float]) -> str:
     return found[0] if len(found) == 1 and len(unit) > 1 else ""
 
 
-# In small letters.
-UNITS_OF_TIME = frozenset(
-    (
-        *("h", "hr", "hrs", "hour", "hours", "std", "min", "mins", "minute", "minutes"),
-        *("s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "d", "day"),
-        *("days", "w", "wk", "wks", "week", "weeks", "mo", "mos", "mth", "mths"),
-        *("month", "months", "y", "yr", "yrs", "year", "years"),
-    )
-)
-UNITS = UNITS_OF_TIME | frozenset(
-    (
-        *("kg", "g", "mg", "ug", "µg", "t", "lb", "lbs", "oz", "ton", "tons", "tonnes"),
-        *("km", "m", "cm", "mm", "um", "µm", "nm", "mi", "mile", "miles", "ft", "feet"),
-        *("foot", "in", "inch", "inches", "yd", "yards", "ha", "ac", "acre", "acres"),
-        *("l", "dl", "cl", "ml", "hl", "gal", "qt", "pt", "cc", "cbm", "sqm", "sqft"),
-        *("v", "kv", "mv", "a", "ma", "ah", "mah", "w", "kw", "mw", "gw", "wh", "kwh"),
-        *("mwh", "gwh", "hp", "bhp", "ps", "hz", "khz", "mhz", "ghz", "j", "kj", "mj"),
-        *("cal", "kcal", "n", "kn", "pa", "hpa", "kpa", "mpa", "bar", "mbar", "psi"),
-        *("c", "f", "k", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"),
-        *("bit", "bits", "byte", "bytes", "bps", "kbps", "mbps", "gbps", "px", "dpi"),
-        *("mp", "fps", "mph", "kmh", "kph", "kt", "kts", "knots", "rpm", "ppm", "ppb"),
-        *("mol", "mmol", "db", "dba", "lm", "lx", "lux", "cd", "iu", "mn", "bn"),
-        *("pct", "percent", "prozent"),
-    )
-)
-
-
 # The codes of ISO 4217 that tables show most, and signs made of letters.
 CURRENCIES = (
     *("USD", "EUR", "GBP", "JPY", "CHF", "CNY", "RMB", "INR", "AUD", "CAD", "NZD"),
@@ -113,7 +86,7 @@ CURRENCIES = (
 )
 _SIGNS = (r"[A-Z]{0,3}\p{Sc}", r"Rs\.?", "kr", "zł", "Kč", "Ft", r"Fr\.?", "lei")
 _SPACE = r"[\s\x{00a0}\x{202f}\x{2009}]*"
-_MINUS, _NEGATIVE = "[-+−]", "[-−]"
+_MINUS = "[-+−]"
 CURRENCY = f"(?:{'|'.join((*CURRENCIES, *_SIGNS))})"
 UNIT = (
     r"(?:\p{L}|[°\x{2032}\x{2033}'\"µμΩ])[\p{L}\d²³¹⁻/·^°%*.-]{0,15}"
@@ -178,7 +151,7 @@ class NumberNotation(Notation):
         affix = f"(?:{CURRENCY})?" if self.currency else ""
         after = [affix] if affix else []
         if self.percent:
-            after.append("%")
+            after.append("(?P<percent>%)")
         if self.unit:
             after += map(re.escape, (self.unit, *self.other_units))
         if self.multiples:
@@ -206,25 +179,40 @@ class NumberNotation(Notation):
         if self.ranges:
             return self._parse_ranges(texts)
         texts = strip_annotations(texts, bounds=self.bounds, footnotes=self.footnotes)
-        readable = self.matches(texts)
-        readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
-        if self._is_simple(texts):
-            minus = _matches(texts, rf"^\(|^[^\d.,]*{_NEGATIVE}|-$")
-            digits = pc.replace_substring_regex(
-                texts, f"[^0-9{re.escape(self.decimal)}]+", ""
-            )
-            if self.decimal != ".":
-                digits = pc.replace_substring(digits, self.decimal, ".")
-            numbers = self._cast(digits, readable)
-        else:
-            numbers, minus, wrong = self._extract(texts, readable)
-            readable &= ~wrong
+        parts = pc.extract_regex(texts, self.pattern)
+
+        def given(name: str) -> np.ndarray:
+            return as_mask(pc.not_equal(parts.field(name), ""))
+
+        signs = given("open").astype(int) + given("sign") + given("inner")
+        readable = as_mask(parts.is_valid()) & (given("open") == given("close"))
+        readable &= signs + given("trailing") <= 1
+        digits = parts.field("number")
+        if self.thousands:
+            mark = _THOUSANDS[self.thousands]
+            digits = pc.replace_substring_regex(digits, mark, "")
+        if self.decimal != ".":
+            digits = pc.replace_substring(digits, self.decimal, ".")
+        none = pa.scalar("", digits.type)
+        digits = pc.binary_join_element_wise(digits, parts.field("exponent"), none)
+        unknown = pa.scalar(None, digits.type)
+        numbers = as_float(pc.if_else(pa.array(readable), digits, unknown))
+        minus = given("open") | given("trailing")
+        for name in ("sign", "inner"):
+            negative = pc.is_in(parts.field(name), pa.array(["-", "−"], texts.type))
+            minus |= as_mask(negative)
         numbers = np.where(minus, -numbers, numbers)
+        if self.multiples:
+            for name in sorted(MULTIPLES):
+                found = as_mask(pc.equal(parts.field("multiple"), name))
+                numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
+        for unit in self.other_units:
+            found = as_mask(pc.equal(parts.field("after"), unit))
+            numbers = np.where(found, convert_unit(numbers, unit, self.unit), numbers)
         if self.percent:
-            share = self.percent == "all" or _matches(texts, "%")
+            share = self.percent == "all" or given("percent")
             numbers = np.where(share, numbers / 100.0, numbers)
-        numbers = self.without_missing_values(numbers)
-        return Parsed(np.where(readable, numbers, np.nan), ~readable)
+        return Parsed(self.without_missing_values(numbers), ~readable)
 
     def _parse_ranges(self, texts: pa.Array) -> Parsed:
         """Reads ranges, of which only the second number needs a unit, and numbers."""
@@ -236,60 +224,6 @@ class NumberNotation(Notation):
         found &= ~(wrong_low | wrong_high) & (low < high)
         numbers = np.where(found, 0.5 * (low + high), numbers)
         return Parsed(numbers, unreadable & ~found)
-
-    def _is_simple(self, texts: pa.Array) -> bool:
-        """Whether the digits and the mark of a text are those of its number.
-
-        Then they need not be extracted, which takes several times as long.
-        """
-        if (
-            self.multiples
-            or self.other_units
-            or re.search(rf"[0-9{re.escape(self.decimal)}]", self.unit)
-        ):
-            return False
-        # Exponents, abbreviations with a point, and several signs.
-        others = r"[eE][-+]?\d|[A-Za-z]\.|[-+−(].*[-+−(]"
-        return not _matches(texts, others).any()
-
-    def _cast(self, digits: pa.Array, readable: np.ndarray) -> np.ndarray:
-        none = pa.scalar(None, digits.type)
-        return as_float(pc.if_else(pa.array(readable), digits, none))
-
-    def _extract(
-        self, texts: pa.Array, readable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns numbers without their sign, which are negative, and double signs."""
-        parts = pc.extract_regex(texts, self.pattern)
-
-        def given(name: str) -> np.ndarray:
-            return as_mask(pc.not_equal(parts.field(name), ""))
-
-        digits = parts.field("number")
-        if self.thousands:
-            mark = _THOUSANDS[self.thousands]
-            digits = pc.replace_substring_regex(digits, mark, "")
-        if self.decimal != ".":
-            digits = pc.replace_substring(digits, self.decimal, ".")
-        none = pa.scalar("", digits.type)
-        digits = pc.binary_join_element_wise(digits, parts.field("exponent"), none)
-        numbers = self._cast(digits, readable)
-        signs = given("open").astype(int) + given("sign") + given("inner")
-        minus = given("open") | given("trailing")
-        for name in ("sign", "inner"):
-            negative = pc.is_in(parts.field(name), pa.array(["-", "−"], texts.type))
-            minus |= as_mask(negative)
-        if self.multiples:
-            for name in sorted(MULTIPLES):
-                found = as_mask(pc.equal(parts.field("multiple"), name))
-                numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
-        for unit in self.other_units:
-            found = as_mask(pc.equal(parts.field("after"), unit))
-            signed = np.where(minus, -numbers, numbers)
-            converted = convert_unit(signed, unit, self.unit)
-            numbers = np.where(found, np.abs(converted), numbers)
-            minus = np.where(found, converted < 0, minus)
-        return numbers, minus, signs + given("trailing") > 1
 
     def describe(self) -> str:
         named = {" ": "spaces", "'": "apostrophes", ",": "commas", ".": "points"}

@@ -518,4 +518,4 @@ def test_hours_and_minutes_with_an_h_are_times_of_day():
 def test_notations_of_earlier_versions_are_read():
     stored = {"kind": "number", "decimal": ",", "thousands": ".", "lenient": True}
     notation = notation_from_dict(stored)
-    assert notation == NumberNotation(",", ".", lenient=True)
+    assert notation == NumberNotation(",", ".")

@@ -559,11 +559,6 @@ def test_classes_beside_nines_are_classes():
     assert found.unusable == {1: UnusableTarget.unseen("2")}
 
 
-def test_whole_numbers_that_single_numbers_round_are_said():
-    (x,) = Schema.infer(numbers_with(2**53, 2**53 + 1), "y", features=["x"]).features
-    assert x.remarks[0].startswith("It has whole numbers of 2^53 or above, in 2 cells")
-
-
 def test_dates_in_digits_are_dates_unless_asked_for_numbers():
     days = [20120100 + day for day in range(1, 21)] + [
         20130700 + d for d in range(1, 21)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.notations.missing_marks import known_texts
-from tfbbb.tables.notations.notation import Notation, Texts, needs_text
+from tfbbb.tables.notations.notation import Notation, Texts
 from tfbbb.tables.plain_values import (
     WITH_DECIMAL_COMMAS,
     WITHOUT_TYPES,
@@ -69,7 +69,9 @@ class Cells:
 
     def written_for(self, kind: Kind, notation: Notation | None) -> "Cells":
         """Returns the cells in the form that a kind and a notation read."""
-        are_texts = kind == "categorical" or needs_text(notation)
+        are_texts = kind == "categorical" or (
+            notation is not None and notation.needs_text
+        )
         return self.as_written if are_texts else self
 
     @property

@@ -16,7 +16,6 @@ from tfbbb.tables.complaints import (
     check_texts,
     count_unreadable,
     remark_on_codes,
-    remark_on_large_numbers,
     without_values,
 )
 from tfbbb.tables.notation_choice import choose_notation
@@ -239,11 +238,9 @@ def infer_column(
     if override is not None and kind != "categorical":
         remarks += count_unreadable(cells, notation)
     parsed = parse_column(table, name, kind, notation, cells=cells)
-    if notation is None or not notation.lenient or cells.kind != "categorical":
+    if override is None or cells.kind != "categorical":
         remarks += check_all_readable(cells, parsed)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
-    if override is None and kind == "numeric":
-        column = column.with_remarks(*remark_on_large_numbers(cells, parsed))
     if override is None and kind == "categorical":
         codes = remark_on_codes(parsed)
         column = column.with_remarks(

@@ -12,14 +12,12 @@ from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.words import OrderedNotation
 from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import count_cells, drop_missing, first_row
+from tfbbb.tables.values import count_cells, first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
 # identifier; of texts nearly all of which differ in so many rows it is one.
 _MAX_OF_NO_IDENTIFIER = 50
 _FEWEST_IDENTIFIERS, _MOSTLY_DISTINCT = 20, 0.95
-# Not all whole numbers above are float64 numbers.
-_LARGEST_EXACT = 2.0**53
 # Texts of so many words and characters on average are sentences.
 _WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
 
@@ -68,7 +66,7 @@ def check_all_readable(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
 
 
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
-    """Returns a remark on texts that a lenient notation counts as missing."""
+    """Returns a remark on texts that a notation, as asked, counts as missing."""
     if notation is None or cells.kind != "categorical":
         return ()
     wrong = cells.texts.parse(notation).unreadable
@@ -86,21 +84,6 @@ def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]
     number = int(wrong.sum())
     counted = count_cells(number, "counts", "count")
     return (f"{counted} as missing, such as {cell!r} in row {row}.",)
-
-
-def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
-    """Returns a remark on whole numbers that a float64 rounds."""
-    if parsed.kind != "numeric" or cells.may_have_fractions or cells.kind == "date":
-        return ()
-    known = np.abs(drop_missing(parsed.values, parsed.missing))
-    rounded = (known >= _LARGEST_EXACT) & (known == np.floor(known))
-    if not (number := int(rounded.sum())):
-        return ()
-    return (
-        f"It has whole numbers of 2^53 or above, in {count_cells(number)}, of which "
-        "close ones are rounded to the same; text tells them apart, and ignore leaves "
-        "them out if they are identifiers.",
-    )
 
 
 def remark_on_codes(parsed: ParsedColumn) -> tuple[str, ...]:

@@ -149,8 +149,7 @@ def _describe_text(beginning: bytes) -> str | None:
     text = _decode(beginning)
     if markup := _MARKUP.match(text):
         return "an HTML page" if markup[1] else "XML"
-    is_whole = len(beginning) < BEGINNING_BYTES
-    return "JSON" if _is_json(text, is_whole=is_whole) else None
+    return "JSON" if _JSON_OBJECT.match(text) else None
 
 
 def check_content(
@@ -199,22 +198,3 @@ def _is_json_lines(text: str) -> bool:
     # A single object may also hold a table as a whole.
     is_row = not any(isinstance(value, dict | list) for value in values)
     return following == "{" or (not following and is_row)
-
-
-def _is_json(text: str, *, is_whole: bool) -> bool:
-    """Whether a text begins with JSON values that are objects or arrays."""
-    if text[:1] not in ("{", "["):
-        return False
-    if _JSON_OBJECT.match(text):
-        return True
-    try:
-        _, end = json.JSONDecoder().raw_decode(text)
-    except RecursionError:
-        return True
-    except json.JSONDecodeError as error:
-        # More than half of the text is JSON, and the rest of the file is not here.
-        return not is_whole and error.pos > len(text) // 2
-    # JSON lines have one value per line. Cells follow a CSV header such as [1].
-    rest = text[end:]
-    following = rest.lstrip()
-    return not following or (rest[0] in "\r\n" and following[0] in "{[")

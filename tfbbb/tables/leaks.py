@@ -18,7 +18,6 @@ from tfbbb.tables.column_words import (
     naming,
     words,
 )
-from tfbbb.tables.notations import needs_text
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.values import drop_missing
 
@@ -206,7 +205,7 @@ def find_identifier(column: ParsedColumn) -> Hint | None:
 
 def _whole_numbers(column: ParsedColumn) -> np.ndarray | None:
     """Returns the known numbers if they are whole, from 0 on, and may all differ."""
-    if column.kind != "numeric" or needs_text(column.notation):
+    if column.kind != "numeric" or (column.notation and column.notation.needs_text):
         return None
     values = drop_missing(column.values, column.missing)
     fewest = max(_FEWEST_ROWS, (1 - _MOST_MISSING) * len(column.values))

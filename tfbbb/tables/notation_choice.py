@@ -190,7 +190,7 @@ def _choose_as_asked(
     if asked == "ordered":
         return OrderedNotation(options), ()
     if asked == "boolean":
-        notation = BooleanNotation(lenient=True)
+        notation = BooleanNotation()
         if are_texts:
             check_suits_most_texts(cells, notation, asked)
         return notation, ()
@@ -240,15 +240,15 @@ def _choose_for_texts(
     remarks: tuple[str, ...] = ()
     found = infer_notation(cells.texts.distinct, asked)
     if asked == "date" and options and not options[0].startswith("unix"):
-        notation = DateNotation(cast(Order, options[0]), lenient=True)
+        notation = DateNotation(cast(Order, options[0]))
         notation = choose_century(notation, cells.texts.distinct)
     elif asked == "duration":
-        notation = DurationNotation(options[0] if options else "hours", lenient=True)
+        notation = DurationNotation(options[0] if options else "hours")
     elif isinstance(found.notation, NumberNotation):
-        notation = _with_options(replace(found.notation, lenient=True), options)
+        notation = _with_options(found.notation, options)
         remarks = () if options else remarks_on(found)
     elif isinstance(found.notation, DateNotation):
-        notation, remarks = replace(found.notation, lenient=True), remarks_on(found)
+        notation, remarks = found.notation, remarks_on(found)
     else:
         raise unreadable_as_asked(
             cells.name,

@@ -375,8 +375,7 @@ def _describe_choice(
     (best, score), *rest = ranked
     errors = AS_WINDOWS_1252 if is_damaged else "strict"
     read = [cell.decode(best, errors).strip() for cell in cells]
-    few = len(cells) <= _FEW_CELLS
-    least = 0.0 if few else _ALSO_POSSIBLE * score
+    least = 0.0 if len(cells) <= _FEW_CELLS else _ALSO_POSSIBLE * score
     found = (
         (other, theirs, ours)
         for other, its in rest
@@ -386,13 +385,6 @@ def _describe_choice(
     )
     other, theirs, ours = next(found, ("", "", ""))
     advice = "if letters are wrong, save the file as UTF-8."
-    if few and other:
-        number = "1 cell" if len(cells) == 1 else f"{len(cells)} different cells"
-        return (
-            f"The file does not state its encoding, and only {number} with letters "
-            f"beyond ASCII can show it: read as {_NAMES[best]} it has {ours!r}, where "
-            f"{_NAMES[other]} would have {theirs!r}; {advice}"
-        )
     text = (
         "The file does not state its encoding, which was chosen by its letters, as in "
         f"{read[0]!r}"

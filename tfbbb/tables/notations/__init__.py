@@ -5,7 +5,7 @@ from tfbbb.tables.notations.inference import (
     infer_notation,
     notation_from_dict,
 )
-from tfbbb.tables.notations.notation import Notation, Parsed, needs_text
+from tfbbb.tables.notations.notation import Notation, Parsed
 from tfbbb.tables.notations.odd_cells import infer_beside_odd_cells
 
 __all__ = [
@@ -14,6 +14,5 @@ __all__ = [
     "infer_beside_odd_cells",
     "infer_marks",
     "infer_notation",
-    "needs_text",
     "notation_from_dict",
 ]

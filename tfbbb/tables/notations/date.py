@@ -155,8 +155,6 @@ class DateNotation(Notation):
 
     order: Order = "year-first"
     epoch: str = "seconds"
-    lenient: bool = False
-    missing_marks: tuple[str, ...] = ()
     last_short_year: int = LAST_SHORT_YEAR
 
     def parse(self, texts: pa.Array) -> Parsed:

@@ -50,8 +50,6 @@ class DurationNotation(Notation):
     kind: ClassVar[NotationKind] = "duration"
 
     leading: str = "hours"
-    lenient: bool = False
-    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = self._clock(texts)

@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +75,7 @@ _NOTATIONS: dict[str, Callable[..., Notation]] = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """The notation that fits a column best."""
 
     notation: Notation | None
@@ -90,6 +89,8 @@ def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
         return None
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     kind = given.pop("kind", None)
+    # Of earlier versions.
+    given.pop("lenient", None)
     if kind not in _NOTATIONS:
         raise ValueError(
             f"A notation must be one of {', '.join(_NOTATIONS)}. Received: {kind!r}"
@@ -175,7 +176,7 @@ def _find_number(texts: pa.Array) -> Finding:
         found = _find_bare_number(bare)
         if found.share > best.share and isinstance(found.notation, NumberNotation):
             notation = replace(found.notation, bounds=bounds, footnotes=footnotes)
-            best = replace(found, notation=notation)
+            best = found._replace(notation=notation)
     return best
 
 
@@ -192,7 +193,7 @@ def _find_ranges(texts: pa.Array, numbers: Finding) -> Finding:
     if not isinstance(numbers.notation, NumberNotation):
         return Finding(None, 0.0)
     notation = replace(numbers.notation, ranges=True)
-    return replace(numbers, notation=notation, share=_share(notation, texts))
+    return numbers._replace(notation=notation, share=_share(notation, texts))
 
 
 def _find_bare_number(texts: pa.Array) -> Finding:
@@ -377,7 +378,7 @@ def _find_date(texts: pa.Array) -> Finding:
         return found
     last = notation.last_short_year
     remark = f"its years of two digits are read as years up to {last}"
-    return replace(found, notation=notation, remarks=(*found.remarks, remark))
+    return found._replace(notation=notation, remarks=(*found.remarks, remark))
 
 
 def _find_order(texts: pa.Array) -> Finding:

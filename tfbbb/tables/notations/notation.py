@@ -26,7 +26,7 @@ class Parsed(NamedTuple):
     unreadable: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Notation:
     """How the cells of a column are written: a record of plain JSON values.
 
@@ -35,18 +35,12 @@ class Notation:
 
     kind: ClassVar[NotationKind]
 
-    @property
-    @abstractmethod
-    def lenient(self) -> bool: ...
+    missing_marks: tuple[str, ...] = ()
 
     @property
-    def missing_marks(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def reads_plain_numbers(self) -> bool:
-        """Whether a number in a file is the same, read as a number or as its text."""
-        return False
+    def needs_text(self) -> bool:
+        """Whether the cells of a file are read as texts, even if all are numbers."""
+        return True
 
     @abstractmethod
     def parse(self, texts: pa.Array) -> Parsed:
@@ -129,11 +123,6 @@ class Texts:
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Returns the values of all rows, given those of `cells`."""
         return values if self.places is None else values[self.places]
-
-
-def needs_text(notation: Notation | None) -> bool:
-    """Whether the cells of a file must be read as text, even if all are numbers."""
-    return notation is not None and not notation.reads_plain_numbers
 
 
 def _parse_known(texts: pa.Array, notation: Notation) -> Parsed:

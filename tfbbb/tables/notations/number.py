@@ -126,8 +126,6 @@ class NumberNotation(Notation):
     unit: str = ""
     percent: str = ""
     multiples: bool = False
-    lenient: bool = False
-    missing_marks: tuple[str, ...] = ()
     missing_values: tuple[float, ...] = ()
     bounds: bool = False
     footnotes: bool = False
@@ -135,9 +133,9 @@ class NumberNotation(Notation):
     other_units: tuple[str, ...] = ()
 
     @property
-    def reads_plain_numbers(self) -> bool:
+    def needs_text(self) -> bool:
         marks = (self.decimal, self.thousands, self.unit, self.percent)
-        return marks == (".", "", "", "") and not (self.currency or self.multiples)
+        return marks != (".", "", "", "") or self.currency or self.multiples
 
     @property
     def pattern(self) -> str:

@@ -66,8 +66,8 @@ def infer_beside_odd_cells(texts: Texts, decimal_commas: bool = False) -> Findin
     fewest = _FEWEST_WHOLE_NUMBERS if are_whole else _FEWEST_OTHERS
     if _mark_missing(odd, len(distinct) - len(odd), readable, fewest):
         marks = tuple(sorted({text.lower() for text in odd}))
-        marked = replace(notation, missing_marks=marks)  # type: ignore[call-arg]
-        found = replace(found, notation=marked, share=1.0)
+        marked = replace(notation, missing_marks=marks)
+        found = found._replace(notation=marked, share=1.0)
         return _with_remarks(found, texts, odd)
     if readable < MOSTLY * (readable + sum(odd.values())):
         return Finding(None, 0.0)
@@ -164,7 +164,7 @@ def _with_remarks(
                 f"{marked[0]} the mark of a footnote, such as {marked[1]!r}, which is "
                 "left out; text overrules this"
             )
-    return replace(found, remarks=(*remarks, *found.remarks))
+    return found._replace(remarks=(*remarks, *found.remarks))
 
 
 def _count(texts: Texts, chosen: pa.Array) -> tuple[str, str]:

@@ -30,9 +30,6 @@ class BooleanNotation(Notation):
 
     kind: ClassVar[NotationKind] = "boolean"
 
-    lenient: bool = False
-    missing_marks: tuple[str, ...] = ()
-
     def parse(self, texts: pa.Array) -> Parsed:
         lower = pc.utf8_lower(texts)
         numbers = np.full(len(texts), np.nan)
@@ -71,8 +68,6 @@ class OrderedNotation(Notation):
     kind: ClassVar[NotationKind] = "ordered"
 
     levels: tuple[str, ...]
-    lenient: bool = False
-    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         levels = pa.array([level.lower() for level in self.levels], texts.type)
@@ -92,7 +87,6 @@ class TextNotation(Notation):
 
     marks: bool = False
     numbers: bool = False
-    lenient: bool = False
     dash: str = ""
     fold: bool = False
 

@@ -25,15 +25,14 @@ TITLES = ["", "Report of the town\n\n", "# made by the station\n# in 2024\n"]
 BELOW = {
     "": "",
     "\n": "",
-    "\nSource: Office of Examples\n": "Line {1}, 'Source: Office of Examples', is left "
-    "out as a footer: if it is a row, fill its cells.",
-    "# end\n": "Line {0}, '# end', is left out as a comment: if it is a row, fill its "
+    "\nSource: Office of Examples\n": "Line {1}, 'Source: Office of Examples': left "
+    "out as a footer; if it is a row, fill its cells.",
+    "# end\n": "",
+    "(12 rows)\n": "Line {0}, '(12 rows)': left out as a footer; if it is a row, fill "
+    "its cells.",
+    "* provisional figures, of 2024\n\nLast updated: today\n": "Line {0} and 1 more, "
+    "'* provisional figures, of 2024': left out as a footer; if it is a row, fill its "
     "cells.",
-    "(12 rows)\n": "Line {0}, '(12 rows)', is left out as a footer: if it is a row, "
-    "fill its cells.",
-    "* provisional figures, of 2024\n\nLast updated: today\n": "2 lines at the end, "
-    "from line {0} on, such as '* provisional figures, of 2024', are left out as a "
-    "footer: if they are rows, fill their cells.",
 }
 DELIMITERS = {
     ",": "commas",
@@ -138,45 +137,32 @@ def strange_files(draw):
             "The rows have one cell more than the header, as R writes them: the first "
             "column holds the names of the rows."
         )
-        sentences.append(
-            "A column has no name and is called 'row names': give it a name."
-        )
+        sentences.append("Named, as the file has no name for it: 'row names'.")
     if ragged == "trailing" and not has_header and delimiter != " ":
-        sentences.append("Column 4 has neither a name nor values and is left out.")
+        sentences.append("Left out, as it has neither a name nor values: column 4.")
     first_row = "the header" if has_header else "the first row"
-    sentences += [
-        sentence.replace("the header", first_row)
-        for sentence in _describe_rows(short_lines, "short")
-    ]
+    short = f"fewer cells than {first_row}, so those at the end are missing values"
+    sentences += _describe_rows(short_lines, short)
     if ragged == "trailing" and has_header and delimiter != " ":
         sentences += _describe_rows(
             [n for n, line in enumerate(lines, 1) if line.endswith(delimiter)],
-            "trailing",
+            "empty cells beyond the last column are left out",
         )
     comments = []
     if inside.startswith("#"):
         comments.append(inside_line)
-    sentence = BELOW[below].format(below_line, below_line + 1)
     if below == "# end\n":
         comments.append(below_line)
-        sentence = ""
-    if len(comments) == 2:
-        sentences.append(
-            f"2 lines inside the table, the first of them line {comments[0]}, such as "
-            f"{inside!r}, are left out as comments: if they are rows, fill their cells."
-        )
-    elif comments:
+    if comments:
         text_of = lines[comments[0] - 1] if comments[0] <= len(lines) else "# end"
-        sentences.append(
-            f"Line {comments[0]}, {text_of!r}, is left out as a comment: if it is a "
-            "row, fill its cells."
-        )
+        said = "left out as a comment; if it is a row, fill its cells"
+        sentences += _describe_rows(comments, said, f", {text_of!r}")
     if inside == "header":
         sentences.append(
-            f"Line {inside_line} repeats the names of the columns and is left out."
+            f"Line {inside_line}: left out, as it repeats the names of the columns."
         )
-    if sentence:
-        sentences.append(sentence)
+    if BELOW[below]:
+        sentences.append(BELOW[below].format(below_line, below_line + 1))
     head = f"separated by {DELIMITERS[delimiter]}"
     if mark == ",":
         head += ", with decimal commas"
@@ -196,20 +182,6 @@ def strange_files(draw):
     )
 
 
-def _describe_rows(lines, kind):
-    if not lines:
-        return []
-    if kind == "short" and len(lines) == 1:
-        return [
-            f"Line {lines[0]} has fewer cells than the header: the cells it lacks at "
-            "its end are missing values."
-        ]
-    if kind == "short":
-        return [
-            f"{len(lines)} rows have fewer cells than the header, the first in line "
-            f"{lines[0]}: the cells they lack at their end are missing values."
-        ]
-    return [
-        f"{len(lines)} rows have empty cells beyond the last column, the first in line "
-        f"{lines[0]}; these cells are left out."
-    ]
+def _describe_rows(lines, said, text=""):
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return [f"Line {lines[0]}{more}{text}: {said}."] if lines else []

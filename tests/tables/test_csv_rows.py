@@ -35,21 +35,27 @@ def block_size(request, monkeypatch):
         ("Source: Office; all rights, etc., a, b, c\n", "Line 10, 'Source: Office"),
         ("\n* provisional figures\n", "Line 11, '* provisional figures'"),
         ("Figures of 2024: not yet audited by anyone\n", "Line 10, 'Figures of 2024"),
-        ("\nNote,,\nLast updated: 2024-01-01,,\n", "2 lines at the end, from line 11"),
-        (",,\n,,\nData from database: WDI,,\n", "2 lines from line 10 on, which"),
+        (
+            "\nNote,,\nLast updated: 2024-01-01,,\n",
+            "Line 11 and 1 more, 'Note': left out as a footer",
+        ),
+        (
+            ",,\n,,\nData from database: WDI,,\n",
+            "Line 10 and 1 more: left out as empty above",
+        ),
         (
             "\nThese figures, for 2024, may change\n",
             "Line 11, 'These figures, for 2024, may change'",
         ),
-        ("Total,,72.5\n", "Line 10, 'Total', is left out because it sums up"),
+        ("Total,,72.5\n", "Line 10, 'Total': left out, as it sums up"),
         ("Grand total:,28,60.0\n", "Line 10, 'Grand total:'"),
         ("mean,3.5,7.5\n", "Line 10, 'mean'"),
-        ("----\n(8 rows)\n", "2 lines at the end, from line 10 on, such as '----'"),
-        (",28,60\n", "Line 10, '28', is left out because it sums up"),
-        ("Total,28,60\nMean,3.5,7.5\n", "2 lines at the end, from line 10 on"),
-        ("Total,28,60\n,,\n,,\n", "Line 10, 'Total', is left out"),
-        ("Source: x,,\n,,\n,,\n", "Line 10, 'Source: x', is left out"),
-        ("Total,28,60\nSource: x\n", "Line 11, 'Source: x', is left out as a footer"),
+        ("----\n(8 rows)\n", "Line 10 and 1 more, '----'"),
+        (",28,60\n", "Line 10, '28': left out, as it sums up"),
+        ("Total,28,60\nMean,3.5,7.5\n", "Line 10 and 1 more, 'Total'"),
+        ("Total,28,60\n,,\n,,\n", "Line 10, 'Total': left out"),
+        ("Source: x,,\n,,\n,,\n", "Line 10, 'Source: x': left out"),
+        ("Total,28,60\nSource: x\n", "Line 11, 'Source: x': left out as a footer"),
     ],
 )
 def test_footers_and_sums_are_left_out(tmp_path, below, note):
@@ -94,30 +100,28 @@ def test_cells_that_rows_lack_are_missing(tmp_path):
     columns, notes = read(written(tmp_path, HEADER + rows))
     assert columns["size"] == [*SIZES, 7, None, *SIZES]
     assert columns["price"][8:10] == [None, None]
-    assert "2 rows have fewer cells than the header, the first in line 10" in notes
+    assert "Line 10 and 1 more: fewer cells than the header" in notes
 
 
 def test_empty_cells_beyond_the_header_are_left_out(tmp_path):
     columns, notes = read(written(tmp_path, HEADER + ROWS.replace("\n", ",,\n")))
     assert list(columns) == ["place", "size", "price"]
     assert columns["size"] == SIZES
-    assert (
-        "8 rows have empty cells beyond the last column, the first in line 2" in notes
-    )
+    assert "Line 2 and 7 more: empty cells beyond the last column" in notes
 
 
 def test_comments_and_repeated_headers_inside_are_left_out(tmp_path):
     inside = "# sensor replaced\n" + HEADER + "// cleaned, moved, read, again\n"
     columns, notes = read(written(tmp_path, HEADER + ROWS + inside + ROWS))
     assert columns["size"] == [*SIZES, *SIZES]
-    assert "2 lines inside the table, the first of them line 10, such as" in notes
-    assert "Line 11 repeats the names of the columns and is left out." in notes
+    assert "Line 10 and 1 more, '# sensor replaced': left out as a comment" in notes
+    assert "Line 11: left out, as it repeats the names of the columns." in notes
 
 
 def test_a_late_repeated_header_changes_no_type(tmp_path):
     columns, notes = read(written(tmp_path, HEADER + ROWS * 9 + HEADER))
     assert columns["size"] == SIZES * 9
-    assert "Line 74 repeats the names" in notes
+    assert "Line 74: left out, as it repeats the names" in notes
 
 
 @pytest.mark.parametrize(
@@ -147,10 +151,14 @@ def test_row_names_of_r_are_a_column_unless_they_count(
 @pytest.mark.parametrize(
     ("content", "names", "notes"),
     [
-        ("a,,c\n1,2,3\n", ["a", "column 2", "c"], "is called 'column 2'"),
-        (",,c\n0,1,2\n", ["column 1", "column 2", "c"], "2 columns have no name"),
-        ("a,a,a_2\n1,2,3\n", ["a", "a_3", "a_2"], "the name 'a' and is called 'a_3'"),
-        ("a,,c,\n1,,3,\n", ["a", "c"], "2 columns, the first of them column 2, have"),
+        ("a,,c\n1,2,3\n", ["a", "column 2", "c"], "no name for it: 'column 2'"),
+        (
+            ",,c\n0,1,2\n",
+            ["column 1", "column 2", "c"],
+            "no name for it: 'column 1', 'column 2'",
+        ),
+        ("a,a,a_2\n1,2,3\n", ["a", "a_3", "a_2"], "has its name: 'a_3'"),
+        ("a,,c,\n1,,3,\n", ["a", "c"], "neither a name nor values: column 2, 4."),
         ("a,,c\n" + "1,,3\n" * 50 + "1,2,3\n", ["a", "column 2", "c"], "'column 2'"),
         ("a,,column 2\n1,2,3\n", ["a", "column 2_2", "column 2"], "'column 2_2'"),
     ],

@@ -226,7 +226,9 @@ def test_rows_without_values_at_the_end_are_left_out_and_counted(end, tmp_path):
     table = read_table(path)
     assert table["a"].to_pylist() == [*range(1, 9), None, *range(1, 9)]
     assert sum(batch.num_rows for batch in scan.batches()) == 17
-    assert "The last 3 rows, without values, are left out" in scan.dialect.describe()
+    assert (
+        " and 2 more: left out, as no row below has a value" in scan.dialect.describe()
+    )
 
 
 def test_many_rows_without_values_are_left_out_at_the_end_alone(tmp_path):
@@ -234,7 +236,7 @@ def test_many_rows_without_values_are_left_out_at_the_end_alone(tmp_path):
     path.write_text("a,b\n" + ("1,2\n" + ",\n" * 300) * 2)
     scan = TableScan(path)
     assert scan.num_rows == 302
-    assert "The last 300 rows, without values" in scan.dialect.describe()
+    assert "Line 304 and 299 more: left out, as no row" in scan.dialect.describe()
 
 
 @pytest.mark.parametrize("text", ["a,b\n,\n,\n", 'a\n1\n""\n""\n'])

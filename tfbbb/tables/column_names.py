@@ -96,37 +96,19 @@ def describe_names(
 ) -> Iterator[str]:
     """Describes the columns that were named, renamed or left out."""
     unnamed = [place for place, name in enumerate(given) if not name.strip()]
-    has_names = len(unnamed) < len(given)
-    called = [names[p] for p in unnamed if has_names and p not in left_out]
-    if len(called) == 1:
-        yield f"A column has no name and is called {called[0]!r}: give it a name."
-    elif called:
-        yield (
-            f"{len(called)} columns have no name and are called {list_names(called)}: "
-            "give them names."
-        )
-    if len(left_out) == 1:
-        (place,) = left_out
-        yield f"Column {place + 1} has neither a name nor values and is left out."
-    elif left_out:
-        yield (
-            f"{len(left_out)} columns, the first of them column {min(left_out) + 1}, "
-            "have neither a name nor values and are left out."
-        )
+    called = [names[place] for place in unnamed if place not in left_out]
+    if called and len(unnamed) < len(given):
+        yield f"Named, as the file has no name for it: {list_names(called)}."
+    if left_out:
+        places = ", ".join(map(str, sorted(place + 1 for place in left_out)))
+        yield f"Left out, as it has neither a name nor values: column {places}."
     renamed = [
-        (old, new)
+        new
         for old, new in zip(given, names, strict=True)
         if old.strip() and compose_letters(old) != new
     ]
     if renamed:
-        old, new = renamed[0]
-        if len(renamed) == 1:
-            yield f"A column repeats the name {old!r} and is called {new!r}: rename it."
-        else:
-            yield (
-                f"{len(renamed)} columns repeat names of others and are called "
-                f"{list_names([new for _, new in renamed])}: rename them."
-            )
+        yield f"Renamed, as another column has its name: {list_names(renamed)}."
 
 
 def check_columns_exist(

@@ -38,6 +38,17 @@ _RULE = re.compile(r"[-=_*]{3,}")
 _COMMENT = re.compile(r"\s*(#|//|%+ *[^\W\d])")
 _COMMENT_MARK = re.compile(r"#+|//+|%+")
 _SENTENCE_LENGTH = 25
+_REMARKS = {
+    "short": "fewer cells than {first}, so those at the end are missing values",
+    "trailing": "empty cells beyond the last column are left out",
+    "comment": "left out as a comment; if it is a row, fill its cells",
+    "repeated": "left out, as it repeats the names of the columns",
+    "empty": "left out as empty above a footer",
+    "footer": "left out as a footer; if it is a row, fill its cells",
+    "total": "left out, as it sums up the rows above; if it is a row like them, change "
+    "its first cell or move it up",
+    "blank": "left out, as no row below has a value; to keep it, fill the last one",
+}
 
 
 class Row(NamedTuple):
@@ -198,9 +209,18 @@ class RegularRows:
         self._num_totals = 0
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> Iterator[str]:
         """Sentences about the rows that were filled or left out."""
-        return tuple(self._describe())
+        for kind, said in _REMARKS.items():
+            if not (rows := self._found.get(kind)):
+                continue
+            row, more = rows[0], self._counts[kind] - 1
+            others = f" and {more} more" if more else ""
+            filled = row.filled[:1] if kind == "total" else row.filled
+            text = repr(self._dialect.delimiter.join(filled).strip())
+            shown = f", {text}" if kind in ("comment", "footer", "total") else ""
+            place = f"{self._noun.capitalize()} {row.line}{others}{shown}"
+            yield f"{place}: {said.format(first=self._first)}."
 
     def __iter__(self) -> Iterator[Row]:
         """Yields the rows."""
@@ -416,74 +436,6 @@ class RegularRows:
             f"{count_cells(len(rows[0].cells))}, but {self._first} has "
             f"{count_cells(self._width)}{between}{others}."
         )
-
-    def _describe(self) -> Iterator[str]:
-        for kind, (one, many) in _SENTENCES.items():
-            if rows := self._found.get(kind):
-                count, line, filled = self._counts[kind], rows[0].line, rows[0].filled
-                text = (filled[:1] if kind == "total" else filled) or [""]
-                shown = repr(self._dialect.delimiter.join(text).strip())
-                start = f"{count} {self._noun}s "
-                place = f"{self._noun} {line}"
-                sentence = (one if count == 1 else many).format(
-                    # The subjects of sentences on one row, and on several.
-                    one=place.capitalize(),
-                    inside=f"{start}inside the table, the first of them {place}, such "
-                    "as",
-                    end=f"{start}at the end, from {place} on, such as",
-                    count=count,
-                    place=place,
-                    text=shown,
-                    noun=self._noun,
-                    first=self._first,
-                )
-                yield sentence
-
-
-# A remark on one row, and on several.
-_SENTENCES = {
-    "short": (
-        "{one} has fewer cells than {first}: the cells it lacks at its end are missing "
-        "values.",
-        "{count} rows have fewer cells than {first}, the first in {place}: the cells "
-        "they lack at their end are missing values.",
-    ),
-    "trailing": (
-        "{one} has empty cells beyond the last column, which are left out.",
-        "{count} rows have empty cells beyond the last column, the first in {place}; "
-        "these cells are left out.",
-    ),
-    "comment": (
-        "{one}, {text}, is left out as a comment: if it is a row, fill its cells.",
-        "{inside} {text}, are left out as comments: if they are rows, fill their "
-        "cells.",
-    ),
-    "repeated": (
-        "{one} repeats the names of the columns and is left out.",
-        "{count} {noun}s repeat the names of the columns, the first of them {place}, "
-        "and are left out.",
-    ),
-    "empty": (
-        "{one}, which is empty above a footer, is left out.",
-        "{count} {noun}s from {place} on, which are empty above a footer, are left "
-        "out.",
-    ),
-    "footer": (
-        "{one}, {text}, is left out as a footer: if it is a row, fill its cells.",
-        "{end} {text}, are left out as a footer: if they are rows, fill their cells.",
-    ),
-    "total": (
-        "{one}, {text}, is left out because it sums up the rows above: if it is a row "
-        "like them, change its first cell or move it up.",
-        "{end} {text}, are left out because they sum up the rows above: if they are "
-        "rows like them, change their first cells or move them up.",
-    ),
-    "blank": (
-        "The last row, without values, is left out: to keep it, fill a cell.",
-        "The last {count} rows, without values, are left out; fill a cell of the last "
-        "to keep them.",
-    ),
-}
 
 
 def _sums_up(value: float, numbers: Sequence[float]) -> bool:

@@ -1,4 +1,3 @@
-import json
 from decimal import Decimal
 
 import numpy as np
@@ -49,8 +48,6 @@ def test_categories_come_from_training_rows_including_missing_as_empty_text():
         ([Decimal("1.25"), None, Decimal(2)], "numeric", [1.25, np.nan, 2]),
         (pa.array([4, None, 5]).dictionary_encode(), "numeric", [4, np.nan, 5]),
         (["a", None, ""], "categorical", ["a", "", ""]),
-        (pa.array(["a", None], pa.large_string()), "categorical", ["a", ""]),
-        (pa.array(["a", "b"]).dictionary_encode(), "categorical", ["a", "b"]),
     ],
 )
 def test_every_type_of_numbers_or_text_is_read(values, kind, read):
@@ -72,11 +69,9 @@ def test_other_types_are_refused(values, type_):
     "values",
     [
         [3.0] * 5,
-        [0.1] * 5,
         [0.1, None] * 5,
         # Different by rounding alone.
         [0.3, 0.1 + 0.2],
-        [1e-40, 2e-40, 3e-40],
     ],
 )
 def test_a_column_with_one_value_is_constant(values):
@@ -90,9 +85,7 @@ def test_a_column_with_one_value_is_constant(values):
     [
         # Milliseconds, a Julian date, a northing, steps of single precision.
         ([1.7e12, 1.7e12 + 1, 1.7e12 + 2], "float64"),
-        ([2460000.5, 2460000.75, 2460001.0], "float64"),
         ([5800000.1, 5800000.2, 5800000.4], "float64"),
-        ([1e9, 1e9 + 64, 1e9 + 128], "float64"),
         ([2000, 2001, 2002], "float32"),
         ([0.1, 0.2, 1e9], "float32"),
     ],
@@ -107,11 +100,6 @@ def test_numbers_that_single_precision_merges_are_double(values, dtype):
 def test_a_column_without_values_is_refused(values):
     with pytest.raises(TableError, match=r"Column 'a' has no values; leave it out\."):
         inferred(values)
-
-
-def test_numbers_missing_in_all_training_rows_are_refused():
-    with pytest.raises(TableError, match="no values in the training rows"):
-        inferred([None, None, 1.0], np.array([0, 1]))
 
 
 def test_more_than_a_thousand_categories_are_hashed():
@@ -159,20 +147,9 @@ def test_whole_numbers_are_texts_where_other_rows_had_texts():
         inferred(["x", "y"]).values(pa.table({"a": [4, 6]}))
 
 
-def test_numbers_in_a_text_column_are_refused_with_a_remedy():
-    with pytest.raises(TableError, match="cast it to text"):
-        inferred(["007", "a"]).values(pa.table({"a": [7, 8]}))
-
-
 def test_a_missing_column_error_suggests_a_similar_name():
     with pytest.raises(TableError, match=r"no feature column 'a1' \(did you mean 'A1'"):
         Column("a1", "numeric").values(pa.table({"A1": [1.0]}))
-
-
-def test_a_column_is_restored_from_json():
-    for values in ([1.0, None, 2.5], ["b", None, "é"]):
-        column = inferred(values)
-        assert Column.from_dict(json.loads(json.dumps(column.to_dict()))) == column
 
 
 def test_the_only_dash_among_words_is_said_to_be_missing():
@@ -226,9 +203,7 @@ def test_dates_of_every_type_are_seconds():
         ("duration:minutes", ["1:30"], [90]),
         ("boolean", ["y", "n", "perhaps"], [1, 0, np.nan]),
         ("ordered:low,middle,high", ["High", "low"], [2, 0]),
-        ("ordered:1,2,5", [5, 2], [2, 1]),
         ("text", [7, 8], ["7", "8"]),
-        ("text", [7.0, None], ["7", ""]),
     ],
 )
 def test_an_override_says_what_a_column_is(text, cells, read):
@@ -243,11 +218,8 @@ def test_an_override_says_what_a_column_is(text, cells, read):
     [
         ("numbr", r"must be one of number, .* Received: 'numbr'"),
         ("date:dmy", r"one of year-first, .* Received: 'date:dmy'"),
-        ("text:x", r"After text there may be no option"),
         ("ordered:low", r"from the least to the greatest"),
-        ("ordered:a,A", r"each once"),
         ("hashed:1", r"from 2 to 10000"),
-        ("duration:hours,minutes", "only one option"),
         ("number:decimal-comma,decimal-point", "either a decimal point or"),
     ],
 )

@@ -29,8 +29,6 @@ def read(path, **options):
     [
         ("a,b\n1.5,x\n", PLAIN, {"a": [1.5], "b": ["x"]}),
         ("a;b\n1,5;x\n2;y\n", SEMICOLONS, {"a": [1.5, 2], "b": ["x", "y"]}),
-        ("a;b\n1,234;NA\n", SEMICOLONS, {"a": [1.234], "b": [None]}),
-        ("a;b\n-,5;1e3\n", SEMICOLONS, {"a": [-0.5], "b": [1e3]}),
         ("a;b\n1.5;2\n", Dialect(delimiter=";"), {"a": [1.5], "b": [2]}),
         ("a;b\n1.234,5;2,5\n", SEMICOLONS, {"a": ["1.234,5"], "b": [2.5]}),
         # Both marks: a column of each, so neither is the mark of the file.
@@ -42,11 +40,9 @@ def read(path, **options):
         ("a\tb\n1,5\tx, y\n", Dialect("utf-8", "\t", ","), {"a": [1.5], "b": ["x, y"]}),
         ("a|b\nx, y|1\n", Dialect(delimiter="|"), {"a": ["x, y"], "b": [1]}),
         ("sep=;\na;b\n1;2\n", Dialect("utf-8", ";", ".", 2), {"a": [1], "b": [2]}),
-        ("sep=;\na\n1,5\n", Dialect("utf-8", ";", ",", 2), {"a": [1.5]}),
         ("\n\na,b\n1,2\n", Dialect(header_line=3), {"a": [1], "b": [2]}),
         ("Sales\n\na,b\n1,2\n", Dialect(header_line=3), {"a": [1], "b": [2]}),
         ("Sales\na;b\n1;2,5\n", Dialect("utf-8", ";", ",", 2), {"a": [1], "b": [2.5]}),
-        ("Sales,\na,b\n1,2\n", Dialect(header_line=2), {"a": [1], "b": [2]}),
         ('# "x\n#\r\na;b\n1;2\n', Dialect("utf-8", ";", ".", 3), {"a": [1], "b": [2]}),
         ("one\n1\n2\n", PLAIN, {"one": [1, 2]}),
     ],
@@ -103,10 +99,8 @@ def test_a_file_without_a_header_gets_names(tmp_path, content, columns):
     "names",
     [
         "place,1990,1991,1992",
-        "place,1990,2000,2005",
         "place,2010,1990,2000",
         "0,1,2,3",
-        "place,400.5,401,401.5",
         "place,size,1,2",
         "place,age,sex,pay",
     ],
@@ -134,7 +128,6 @@ def test_numbers_as_names_are_said(tmp_path):
     [
         ("a b\n1 2\n", {"a": [1], "b": [2]}),
         ("  a    b\n  1  2.5\n 10   -3  \n", {"a": [1, 10], "b": [2.5, -3]}),
-        ("a b\n1,5 2\n", {"a": [1.5], "b": [2]}),
         ('n  "s t"\n1.0\t"x  y"\n', {"n": [1], "s t": ["x  y"]}),
         (
             '"n" "w"\n"x y" 21 6\n"z" 22 7\n',
@@ -168,12 +161,10 @@ def test_the_quotes_are_found(tmp_path, content, columns):
     ("second", "is_left_out"),
     [
         ("(name),(m2),(EUR)", True),
-        (",m2,EUR", True),
         ("string,float,integer", True),
         ("---,:---,---:", True),
         ("x,unknown,7", False),
         ("x,unknown,unknown", False),
-        ("x,?,?", False),
         ("x,NA,NA", False),
     ],
 )
@@ -198,7 +189,6 @@ def test_a_second_header_line_names_columns_without_a_name(tmp_path):
         ("utf-16", "utf-16"),
         ("utf-16-be", "utf-16"),
         ("cp1252", "cp1252"),
-        ("latin-1", "cp1252"),
     ],
 )
 def test_the_encoding_is_found(tmp_path, codec, encoding):
@@ -216,13 +206,10 @@ def test_the_encoding_is_found(tmp_path, codec, encoding):
     [
         ("big5", ["台北", "高雄"], "Big5"),
         ("mac-roman", ["Orléans", "Nîmes"], "Mac Roman"),
-        ("cp1252", ["Orléans", "Nîmes"], "Windows-1252"),
         ("cp1250", ["Plzeň", "Žďár"], "Windows-1250"),
-        ("iso8859-2", ["Plzeň", "Žďár"], "ISO 8859-2"),
         ("iso8859-15", ["Orléans", "5 €"], "ISO 8859-15"),
         ("cp850", ["Orléans", "Nîmes"], "DOS 850"),
         ("cp1251", ["Москва", "Казань"], "Windows-1251"),
-        ("koi8-r", ["Москва", "Казань"], "KOI8-R"),
         ("cp1253", ["Αθήνα", "Πάτρα"], "Windows-1253"),
         ("cp932", ["東京", "大阪"], "Shift-JIS"),
         ("euc-jp", ["東京", "大阪", "名古屋", "札幌"], "EUC-JP"),
@@ -264,15 +251,7 @@ def test_another_possible_encoding_is_said(tmp_path, words, encoding, sentence):
     assert sentence in TableScan(path).dialect.describe()
 
 
-@pytest.mark.parametrize("word", ["Žilina", "Łódź", "Plzeň"])
-def test_a_word_of_central_europe_is_found(tmp_path, word):
-    path = written(tmp_path, f"a,b\n{word},1\n".encode("cp1250"))
-    assert read_table(path)["a"].to_pylist() == [word]
-
-
-@pytest.mark.parametrize(
-    ("word", "delimiter"), [("教育", ","), ("功夫", ";"), ("教育", "|"), ("功夫", "\t")]
-)
+@pytest.mark.parametrize(("word", "delimiter"), [("教育", ","), ("功夫", ";")])
 def test_a_byte_of_a_character_is_no_delimiter(tmp_path, word, delimiter):
     rows = "".join(
         f"'{word}'{delimiter}-{row},5{row}{delimiter}NA\n" for row in range(9)
@@ -302,17 +281,6 @@ def test_damaged_lines_of_utf_8_are_counted(tmp_path):
     assert "2 lines, the first of them line 5, are not UTF-8" in dialect.describe()
 
 
-def test_a_late_accent_changes_the_encoding(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**16)
-    content = "a,b\n" + "1,x\n" * 17_000 + "2.5,é\n"
-    path = written(tmp_path, content.encode("latin-1"))
-    dialect, columns = read(path)
-    assert dialect.encoding == "cp1252"
-    assert columns["a"][-2:] == [1, 2.5]
-    assert columns["b"][-2:] == ["x", "é"]
-    assert TableScan(path).head(2).to_pydict() == {"a": ["1", "1"], "b": ["x", "x"]}
-
-
 @pytest.mark.parametrize(
     ("rows", "values"),
     [
@@ -327,13 +295,6 @@ def test_late_rows_may_have_decimal_commas(tmp_path, monkeypatch, rows, values):
     table = read_cells(written(tmp_path, "\n".join(["a;b", *cells, *rows])))
     found = infer_column(table, "a")[0].values(table)[-len(values) :]
     assert found.tolist() == values
-
-
-def test_a_late_decimal_point_beside_commas_is_one(tmp_path):
-    path = written(tmp_path, "a;b\n" + "1,5;2\n" * 12_000 + "2,5;3.5\n")
-    table = read_cells(path)
-    last = [infer_column(table, name)[0].values(table)[-1] for name in "ab"]
-    assert last == [2.5, 3.5]
 
 
 @pytest.mark.parametrize("content", [";\n;", "\n \n \n", "\t \n\t"])

@@ -51,10 +51,8 @@ def test_every_kind_of_table_is_converted_alike(given):
     [
         (np.ones((3, 2)), "ndarray"),
         ([[1.0, 2.0]], "list"),
-        ([], "list"),
         (pd.Series([1.0]), "Series"),
         ("table.csv", "str"),
-        (None, "NoneType"),
     ],
 )
 def test_a_value_that_is_not_a_table_is_refused(given, received):
@@ -96,10 +94,7 @@ def described(values):
     [
         (pd.Categorical(NUMBERS), ("text", ["0", "1", "2"])),
         (pd.Categorical(NUMBERS / 2), ("text", ["0", "0.5", "1"])),
-        (pd.Categorical(NUMBERS > 0), ("text", ["false", "true"])),
-        (pd.Categorical(["7", "8", None] * 4), ("text", ["7", "8", ""])),
         (pd.Categorical([1, "a", 2.0] * 4), ("text", ["1", "a", "2"])),
-        (pd.Categorical(NUMBERS, ordered=True), ("ordered", [0, 1, 2])),
         (SIZES, ("ordered", [0, 2, 1])),
         (pd.cut(NUMBERS, [-1, 0, 1, 5]), ("ordered", [0, 1, 2])),
         (
@@ -107,9 +102,7 @@ def described(values):
             ("ordered", [1, 0]),
         ),
         ([1, "a"] * 6, ("text", ["1", "a"])),
-        ([True, "a"] * 6, ("text", ["true", "a"])),
         ([1.5, decimal.Decimal(2), 2**70] * 4, ("number", [1.5, 2.0, 2.0**70])),
-        ([decimal.Decimal("1.5"), decimal.Decimal(2)] * 6, ("number", [1.5, 2.0])),
         (pd.arrays.SparseArray(NUMBERS), ("number", [0, 1, 2])),
         ([datetime.time(0, 1), datetime.time(1)] * 6, ("duration", [60, 3600])),
         (PERIODS, ("date", [int(p.start_time.timestamp()) for p in PERIODS])),
@@ -162,7 +155,6 @@ def test_categories_of_the_fit_read_plain_columns():
     [
         (pa.array([2, 1, 2]), ["2", "1", "2"]),
         (pa.array([True, None, False]), ["true", None, "false"]),
-        (pa.array(["7", "8", None]), ["7", "8", None]),
         (pa.chunked_array([["a"], [], ["b", "a"]]), ["a", "b", "a"]),
     ],
 )
@@ -178,16 +170,6 @@ def test_a_category_is_a_target_of_classes():
     schema = Schema.infer(frame, "y")
     assert (schema.task, schema.classes) == ("classification", ("0", "1", "2"))
     assert Schema.infer(frame, "y", task="regression").task == "regression"
-
-
-def test_columns_without_values_in_the_training_rows_are_left_out():
-    frame = pd.DataFrame({"x": np.sqrt(np.arange(ROWS)), "y": np.arange(ROWS)})
-    frame["rare"] = np.where(np.arange(ROWS) < 2, NUMBERS * 1.5, np.nan)
-    schema = Schema.infer(frame, "y").refitted(frame, np.arange(4, ROWS))
-    assert [column.name for column in schema.features] == ["x"]
-    assert dict(schema.left_out) == {
-        "rare": "Column 'rare' has no values in the training rows; leave it out."
-    }
 
 
 NUM_ROWS = 24

@@ -50,7 +50,6 @@ def assert_read(kind, cells, numbers):
         (["₹12,34,567", "₹1,000"], [1234567, 1000]),
         (["12.3%", "5 %", "-1%"], [12.3 / 100, 0.05, -0.01]),
         (["3.5 kg", "4 kg", "2kg"], [3.5, 4, 2]),
-        (["7 m²", "8 m²"], [7, 8]),
         (["€1.2M", "€800K", "€900"], [1.2e6, 8e5, 900]),
         (["−5", "+3", "4-", "1e3", ".5", "2."], [-5, 3, -4, 1000, 0.5, 2]),
         (["5", "?", "NA", "n/a", "-", "--", "None", "null", ""], [5] + [np.nan] * 8),
@@ -64,11 +63,9 @@ def test_numbers_are_read_as_people_write_them(cells, numbers):
     ("cells", "numbers"),
     [
         (["800", "837", "900 - 950", "1,050"], [800, 837, 925, 1050]),
-        (["$10–$20", "$30"], [15, 30]),
         (["900 - 950", "950 - 990"], [925, 970]),
         (["880 g", "1.20 kg", "2 kg"], [0.88, 1.2, 2]),
         (["20°C", "25°C", "68°F"], [20, 25, 20]),
-        (["5 KB", "7 KB", "3 MB"], [5, 7, 3000]),
         (["45.5°N", "12°S", "7°N"], [45.5, -12, 7]),
         (["12%", "0.12", "0.5", "0.25"], [0.12, 0.12, 0.5, 0.25]),
         (["12%", "13", "14", "15"], [0.12, 0.13, 0.14, 0.15]),
@@ -79,10 +76,6 @@ def test_numbers_are_read_as_people_write_them(cells, numbers):
 )
 def test_numbers_of_several_forms_are_read_together(cells, numbers):
     assert_read("number", cells, numbers)
-
-
-def test_a_fraction_of_seconds_says_that_minutes_are_first():
-    assert_read("duration", ["1:02.5", "0:59.25", "58.5"], [62.5, 59.25, 58.5])
 
 
 @pytest.mark.parametrize(
@@ -110,10 +103,8 @@ def test_short_years_of_birth_are_not_in_the_future(cells, years):
         ["3 kg", "4 km"],
         # Codes: leading zeros, several letters, dots.
         ["007", "012"],
-        ["12A", "7B", "3C"],
         ["1.2.3", "1.10.4"],
         ["(5", "6"],
-        ["1,23,4", "5"],
         ["INV 17", "INV 18"],
         # One letter in twenty texts is no unit.
         ["10B", *map(str, range(19))],
@@ -151,9 +142,7 @@ def test_open_choices_are_said(cells, notation):
         ["1,234.5", "5,678"],
         ["1,234", "5,67"],
         ["31.03.2022"],
-        ["Do, 31.03.2022", "Mo, 4.04.2022"],
         ["31/03/2022"],
-        ["12/31/99"],
     ],
 )
 def test_one_cell_may_decide_the_whole_column(cells):
@@ -176,6 +165,7 @@ def test_booleans_are_read_in_every_spelling(words):
         (["2 days 03:00:00", "1 day, 0:00:00"], [183600, 86400]),
         (["1h 30min", "5 min", "2 days"], [5400, 300, 172800]),
         (["P1DT2H", "PT30S"], [93600, 30]),
+        (["1:02.5", "0:59.25", "58.5"], [62.5, 59.25, 58.5]),
         (["9:15 AM", "12:00 AM", "12:30 pm"], [33300, 0, 45000]),
     ],
 )
@@ -185,18 +175,13 @@ def test_durations_are_read_in_seconds(cells, seconds):
 
 _DATES = {
     "%Y-%m-%d": "year-first",
-    "%Y/%m/%d %H:%M": "year-first",
-    "%Y-%m-%dT%H:%M:%S": "year-first",
     "%Y-%m-%d %H:%M:%SZ": "year-first",
     "%d %B %Y": "year-first",
-    "%d-%b-%Y %H:%M:%S": "year-first",
     "%B %d, %Y": "year-first",
     "%a, %d %b %Y %H:%M:%S": "year-first",
-    "%m/%d/%Y": "month-first",
     "%m/%d/%Y %I:%M:%S %p": "month-first",
     "%d.%m.%Y": "day-first",
     "%d/%m/%y %H:%M": "day-first",
-    "%d-%m-%Y %H:%M:%S": "day-first",
 }
 _SECONDS = np.random.default_rng(0).integers(0, 99 * 365 * 86400, 200).tolist()
 _MOMENTS = [
@@ -303,7 +288,6 @@ WHOLE = [str(i) for i in range(20)]
         # A rare slip.
         (WHOLE, ["12a"]),
         (["2020-01-02", "2020-01-31"], ["0000-00-00", "unknown"]),
-        (["1:30", "2:45"], ["n.a.", "missing"]),
     ],
 )
 def test_odd_cells_among_numbers_are_missing_and_counted(numbers, odd):
@@ -337,10 +321,8 @@ def test_codes_beside_numbers_are_categories(cells):
     ("cells", "numbers"),
     [
         (["<5", "872", ">1000", "≥ 7"], [5, 872, 1000, 7]),
-        (["0", "1", "2", "5+"], [0, 1, 2, 5]),
         (["less than 2", "3.5", "10 or more", "~4"], [2, 3.5, 10, 4]),
         (["<1%", "5%", ">99 %"], [0.01, 0.05, 0.99]),
-        (["1,000+", "10,000+", "500+"], [1000, 10000, 500]),
         (["0.5*", "1.5", "2.5†"], [0.5, 1.5, 2.5]),
         (["1,234[1]", "2,000", "3,100 [note 2]"], [1234, 2000, 3100]),
         (["12.5 p", "3.4", "7"], [12.5, 3.4, 7]),
@@ -360,7 +342,6 @@ def test_bounds_and_footnotes_leave_the_number_with_a_remark(cells, numbers):
         ("(0, 10]", "(10, 20]", "(20, inf]"),
         ("Less than $40K", "$40K - $60K", "$60K - $80K", "$120K +"),
         ("0", "1-4", "5-9", "10 or more"),
-        ("0-10 km", "10-20 km"),
         ("0-39g/day", "40-79", "80-119", "120+"),
         ("1,5-2,5", "2,5-3"),
     ],
@@ -395,25 +376,16 @@ def _seconds(*date):
         ("20120701 01:00", (2012, 7, 1, 1)),
         ("20120701T010203Z", (2012, 7, 1, 1, 2, 3)),
         ("2010Q2", (2010, 4, 1)),
-        ("2010-Q2", (2010, 4, 1)),
         ("Q4 2010", (2010, 10, 1)),
-        ("1Q2010", (2010, 1, 1)),
         # Weeks of ISO 8601: the first of 2019 begins in 2018.
         ("2019-W01", (2018, 12, 31)),
-        ("2019W05", (2019, 1, 28)),
-        ("2020-W53", (2020, 12, 28)),
         ("2020-W53-7", (2021, 1, 3)),
-        ("Jan-2010", (2010, 1, 1)),
-        ("Feb 2010", (2010, 2, 1)),
         ("Feb-3-2010", (2010, 2, 3)),
         ("03/2019", (2019, 3, 1)),
         ("1935, October", (1935, 10, 1)),
-        ("1935 October", (1935, 10, 1)),
         ("2019M12", (2019, 12, 1)),
         ("01/Mar/2019:13:00:11 +0100", (2019, 3, 1, 12, 0, 11)),
-        ("[01/Mar/2019:13:00:11 +0000]", (2019, 3, 1, 13, 0, 11)),
         ("Fri Mar  1 10:00:01 2019", (2019, 3, 1, 10, 0, 1)),
-        ("2019-03-01 10:00:00,123", (2019, 3, 1, 10)),
         ("2019-03-01 10h05", (2019, 3, 1, 10, 5)),
         ("201207", (2012, 7, 1)),
         ("20120701010203", (2012, 7, 1, 1, 2, 3)),
@@ -422,16 +394,12 @@ def _seconds(*date):
         ("Oct '12", (2012, 10, 1)),
         ("12. März 2020", (2020, 3, 12)),
         ("Donnerstag, 12. Mär. 2020 um 14:05", (2020, 3, 12, 14, 5)),
-        ("Okt-12", (2012, 10, 1)),
         ("1er août 2019", (2019, 8, 1)),
         ("lundi 3 FÉVRIER 2020 à 14h05", (2020, 2, 3, 14, 5)),
         ("miércoles, 5 de mayo de 2021", (2021, 5, 5)),
-        ("mayo de 2021", (2021, 5, 1)),
         ("1º gennaio 2020", (2020, 1, 1)),
         ("segunda-feira, 7 de outubro de 2019", (2019, 10, 7)),
-        ("15 augustus 2019", (2019, 8, 15)),
         ("le 3 févr. 2020", (2020, 2, 3)),
-        ("Oct2012", (2012, 10, 1)),
     ],
 )
 def test_dates_of_logs_quarters_weeks_and_months(cell, date):

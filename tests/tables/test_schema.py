@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.tables import Schema, TableError, read_table, samples
+from tfbbb.tables import Schema, TableError, read_table
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
 from tfbbb.tables.scan import TableScan, read_cells
@@ -27,32 +27,6 @@ def table_of(**columns):
 def replaced(values, row, value):
     """The values with another one in a row, counted from 1."""
     return [*values[: row - 1], value, *values[row:]]
-
-
-def test_the_diabetes_table_is_a_regression_from_a_matrix():
-    table = samples.diabetes()
-    schema = Schema.infer(table, "progression")
-    assert (schema.task, schema.input_format) == ("regression", "matrix")
-    assert schema.inputs(table).shape == (442, 10)
-    assert schema.inputs(table).dtype == np.float32
-    assert schema.targets(table).shape == (442, 1)
-    np.testing.assert_array_equal(
-        schema.targets(table)[:, 0], table["progression"].to_numpy()
-    )
-
-
-@pytest.mark.parametrize(
-    ("target", "task", "classes"),
-    [
-        (np.arange(12.0), "regression", ()),
-        (np.arange(12), "regression", ()),
-        (["no", "yes", "no"] * 4, "classification", ("no", "yes")),
-        ([True, False, True] * 4, "classification", ("false", "true")),
-    ],
-)
-def test_the_task_follows_from_the_target(target, task, classes):
-    schema = Schema.infer(table_of(y=target), "y")
-    assert (schema.task, schema.classes) == (task, classes)
 
 
 def test_spellings_of_a_class_are_one_with_a_remark():
@@ -130,22 +104,6 @@ def test_whole_numbers_are_classes_in_the_order_of_their_values(type_):
     assert schema.targets(table).dtype == np.int32
 
 
-def test_the_two_zeros_of_floating_point_numbers_are_one_class():
-    schema = Schema.infer(table_of(y=[0.0, -0.0, 1.0] * 4), "y", task="classification")
-    assert schema.classes == ("0", "1")
-
-
-def test_inputs_are_a_dictionary_with_text_or_missing_values():
-    table = table_of(x=replaced(list(range(12)), 2, None))
-    schema = Schema.infer(table, "y")
-    assert schema.input_format == "columns"
-    inputs = schema.inputs(table)
-    assert list(inputs) == ["x", "kind"]
-    assert inputs["x"].dtype == np.float32
-    assert np.isnan(inputs["x"][1])
-    assert inputs["kind"][:2].tolist() == ["a", "b"]
-
-
 def test_only_statistics_and_categories_come_from_training_rows():
     table = table_of(kind=["a"] * 11 + ["z"])
     schema = Schema.infer(table, "y", training_rows=np.arange(11))
@@ -160,18 +118,6 @@ def test_requested_features_keep_their_order():
     assert [column.name for column in schema.features] == ["w", "x"]
 
 
-def test_other_columns_are_ignored():
-    schema = Schema.infer(table_of(), "y", features=["x"])
-    more = table_of(day=pa.array(range(12), pa.date32()))
-    np.testing.assert_array_equal(schema.inputs(more)[:, 0], np.arange(12))
-
-
-def test_a_schema_is_restored_from_json():
-    for target in (np.arange(12.0), ["no", "yes"] * 6):
-        schema = Schema.infer(table_of(y=target), "y")
-        assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
-
-
 Y = list(np.arange(12.0))
 
 
@@ -180,17 +126,13 @@ Y = list(np.arange(12.0))
     [
         ({}, {"target": "z"}, r"no target column 'z'.*'x', 'kind', 'y'"),
         ({}, {"target": "kin"}, "did you mean 'kind'"),
-        ({}, {"features": ["X"]}, r"no feature column 'X'"),
         ({}, {"features": ["x", "x"]}, "'x' appears 2 times"),
         ({}, {"features": ["x", "y"]}, "target 'y' cannot be a feature"),
         ({}, {"features": []}, "no column other than the target 'y'"),
         ({"y": replaced(Y, 4, None)}, {}, "'y' has no value in row 4"),
-        ({"y": replaced(Y, 4, np.nan)}, {}, "'y' has no value in row 4"),
         ({"y": replaced(Y, 4, np.inf)}, {}, "'y' has the value inf in row 4"),
         ({"y": ["a", "b", None] * 4}, {}, "'y' has no value in row 3"),
         ({"y": [3.5] * 12}, {}, "'y' has the same value, 3.5, in every"),
-        ({"y": ["a"] * 12}, {}, "'y' has the same class, 'a', in every"),
-        ({"y": [*[1.0] * 11, 2.0]}, {"training_rows": range(11)}, "the same value, 1"),
         ({"y": ["a", "b"] * 6}, {"task": "regression"}, "the text 'a' in row 1"),
         ({"y": replaced(Y, 4, 0.5)}, {"task": "classification"}, "value 0.5 in row 4"),
         ({"y": pa.array(range(12), pa.date32())}, {}, "'y' holds values of type date"),
@@ -199,7 +141,6 @@ Y = list(np.arange(12.0))
             {"features": ["kind"]},
             "'kind' has no values; leave it out",
         ),
-        ({"x": replaced(Y, 12, -1e39)}, {}, r"'x' has the value -1e\+39 in row 12"),
     ],
 )
 def test_an_unusable_table_is_refused_with_the_place(columns, arguments, message):
@@ -267,14 +208,12 @@ TARGET = GENERATOR.normal(size=100)
     ("column", "reason"),
     [
         ([5] * 100, "the same value in every row"),
-        (["a"] * 100, "the same value in every row"),
         (range(1, 101), "numbers the rows"),
         ([f"customer {i}" for i in range(100)], "a different text in each row"),
         ([f"a fine day, the {i}th of all of them" for i in range(100)], "free text"),
         (Z, "tells the same of each row as column 'z'"),
         (100 - 3 * TARGET, "the target 'y' in other units"),
         ([[1]] * 100, "values of type list"),
-        ([None] * 100, "no values"),
     ],
 )
 def test_useless_columns_and_copies_of_the_target_are_left_out(column, reason):
@@ -351,7 +290,6 @@ def test_overrides_leave_out_and_reinterpret_columns():
     [
         (["CA", "OH"], "boolean", "boolean, as asked: none of its texts, such as 'CA'"),
         (["1/2/20", "1/13/20", "1/14/20"], "date:day-first", "2 of its 3 texts"),
-        (["yes", "CA", "OH"], "boolean", "2 of its 3 texts cannot be, such as 'CA'"),
     ],
 )
 def test_an_override_must_suit_most_texts(texts, kind, sentence):
@@ -376,11 +314,10 @@ def test_classes_that_differ_in_all_rows_are_asked_for_by_the_task():
         ([f"${i}.99" for i in range(100)], "regression", None),
         (["1.234,5", "7,25"] * 50, "regression", None),
         ([0, 1] * 50, "classification", "--task regression"),
-        ([0.0, 1.0] * 50, "classification", "--task regression"),
         ([3, 4, 5, 6] * 25, "regression", "--task classification"),
         (["1", "2", "3", "4"] * 25, "classification", "--task regression"),
         (["Yes", "no"] * 50, "classification", None),
-        (range(100), "regression", None),
+        ([True, False] * 50, "classification", None),
     ],
 )
 def test_the_task_of_a_target_is_chosen_and_said(target, task, remark):
@@ -448,11 +385,6 @@ def test_errors_list_at_most_twenty_columns():
         Schema.infer(table, "target")
 
 
-def test_an_unknown_task_is_refused():
-    with pytest.raises(ValueError, match="Received: task='ranking'"):
-        Schema.infer(table_of(), "y", task="ranking")
-
-
 def test_columns_missing_at_prediction_are_refused():
     schema = Schema.infer(table_of(), "y")
     with pytest.raises(TableError, match="no feature column 'x'"):
@@ -477,7 +409,6 @@ def numbers_with(*values):
     ("values", "missing"),
     [
         ([-999, -999], 2),
-        ([-99, -99], 2),
         ([99999999] * 3, 3),
         ([-999, -999, 9999, 9999], 4),
         # So far away, one is enough.
@@ -485,10 +416,7 @@ def numbers_with(*values):
         ([-999], 1),
         # Within reach of the others, alone, or of other digits.
         ([999, 1500, 999], 0),
-        ([-99], 0),
         ([-1, -1], 0),
-        ([8888, 8888], 0),
-        ([99, 99], 0),
     ],
 )
 def test_nines_far_outside_are_missing_values(values, missing):

@@ -85,3 +85,13 @@ def test_dates_and_texts_in_buckets_are_those_of_the_table():
     inputs, _ = MemoryRows.read(schema, [table]).at(np.arange(3000))
     for name, given in schema.inputs(table).items():
         np.testing.assert_array_equal(inputs[name], given)
+
+
+def test_a_matrix_is_double_if_a_column_must_be():
+    table = pa.table(
+        {"t": np.arange(12) + 1e9, "x": np.arange(12) ** 2, "y": range(12)}
+    )
+    schema = Schema.infer(table, "y", features=["t", "x"])
+    inputs, _ = MemoryRows.read(schema, [table]).at(np.arange(12))
+    assert inputs.dtype == np.float64
+    np.testing.assert_array_equal(inputs, schema.inputs(table))

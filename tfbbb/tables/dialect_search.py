@@ -145,19 +145,17 @@ def _read_best(
     text: str, delimiter: Delimiter, is_whole: bool, is_declared: bool
 ) -> Reading | None:
     """Returns the reading with the best quotes, or None."""
+    start = int(is_declared)
     readings = [
         reading
         for quotes in _quotes(text, delimiter)
-        if (reading := _read(text, quotes, is_whole, is_declared)) is not None
+        if (reading := find_reading([*_rows(text, quotes, is_whole)][start:], quotes))
     ]
     return max(readings, key=_rank_quotes, default=None)
 
 
-def _read(
-    text: str, dialect: Dialect, is_whole: bool, is_declared: bool
-) -> Reading | None:
-    """Returns the best reading, or None if no row can be a header of two columns."""
-    rows = list(_rows(text, dialect, is_whole))[int(is_declared) :]
+def find_reading(rows: Sequence[Row], dialect: Dialect) -> Reading | None:
+    """Returns rows from the header on, or None if none can be one of two columns."""
     best: Reading | None = None
     for start, row in enumerate(rows[: _MOST_TITLES + 1]):
         reading = Reading(dialect, rows[start:])
@@ -174,8 +172,7 @@ def _read(
             and (all(map(str.strip, row.cells)) or may_begin_with_index(row.cells))
         ):
             best = reading
-        first, *others = row.cells
-        is_title = first.startswith("#") or not any(map(str.strip, others))
+        is_title = row.cells[0].startswith("#") or len(row.filled) < 2
         if (best is not None and best.share == 1) or not is_title:
             break
     if best is None and rows and len(rows[0].cells) > 1:

@@ -53,12 +53,14 @@ class MemoryRows:
             if column.kind == "categorical":
                 inputs[name], texts[name] = _join_texts(columns, column, of_rows)
             else:
-                inputs[name] = np.concatenate([parsed.values for parsed in columns])
+                values = np.concatenate([parsed.values for parsed in columns])
+                inputs[name] = tf.constant(values)
+            # Each column is in memory twice, not all of them.
             columns.clear()
         if schema.input_format == "matrix":
-            inputs = np.stack(list(inputs.values()), axis=-1)
-        tensors = tf.nest.map_structure(tf.constant, inputs)
-        return cls(tensors, tf.constant(np.concatenate(targets)), texts)
+            dtype = np.result_type(*(column.dtype for column in schema.features))
+            inputs = tf.stack([tf.cast(x, dtype) for x in inputs.values()], axis=-1)
+        return cls(inputs, tf.constant(np.concatenate(targets)), texts)
 
     def weighted(self, weights: np.ndarray | None) -> "MemoryRows":
         """Returns the rows with these weights."""
@@ -148,7 +150,7 @@ def _narrow(parsed: ParsedColumn, dtype: str) -> ParsedColumn:
 
 def _join_texts(
     parts: list[ParsedColumn], column: Column, means: np.ndarray | None
-) -> tuple[np.ndarray, Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Returns the places `[n]` of the texts of all parts, and the distinct texts."""
     encoded = pa.chunked_array(
         [pa.DictionaryArray.from_arrays(part.values, part.texts) for part in parts]
@@ -157,12 +159,12 @@ def _join_texts(
     dictionary = encoded.chunk(0).dictionary
     texts = tf.constant(dictionary.to_numpy(zero_copy_only=False), tf.string)
     if means is None:
-        return places, texts
+        return tf.constant(places), texts
     # Each row has the mean of its own, which a text of its bucket tells.
     known = TextMeans(column.buckets, column.codes, column.means)
     buckets = text_bucket(texts, column.buckets).numpy()[places]
     rows = known.encode(buckets, means).astype(np.int32)
-    return rows, tf.constant(known.texts_of_rows)
+    return tf.constant(rows), tf.constant(known.texts_of_rows)
 
 
 def _as_array(tensor: Tensor) -> np.ndarray:

@@ -3,18 +3,18 @@
 import datetime
 import re
 import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from tfbbb.tables.column_names import fill_names, list_names
 from tfbbb.tables.csv_file import TextFile
 from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.dialect_search import find_reading
 from tfbbb.tables.header_search import (
     Reading,
     describe_header,
@@ -33,24 +33,11 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**29
 MAX_CELLS = 2**24
 _PIECE_BYTES = 2**20
-_MOST_TITLES = 20
 # Rows that show whether there is a header.
 _FIRST_ROWS = 1000
 # The place of a cell, as in <c r="B7">. A place beyond XFD1048576 is invalid.
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 _PLACE_BYTES = 32
-
-
-Cell: TypeAlias = (
-    int
-    | float
-    | str
-    | bool
-    | datetime.time
-    | datetime.date
-    | datetime.datetime
-    | datetime.timedelta
-)
 
 
 class WorkbookFile(TextFile):
@@ -93,7 +80,7 @@ class WorkbookFile(TextFile):
         try:
             with calamine.CalamineWorkbook.from_path(self.path) as workbook:
                 names = workbook.sheet_names
-                name, above, rows = self._read_sheet(workbook)
+                name, above, cells = self._read_sheet(workbook)
         except calamine.PasswordError:
             raise TableError(
                 f"{self.path} is protected by a password; save it without one."
@@ -102,22 +89,19 @@ class WorkbookFile(TextFile):
             raise TableError(
                 f"{self.path} cannot be read as a spreadsheet: {error}"
             ) from None
-        used = [any(map(_is_filled, cells)) for cells in zip(*rows, strict=True)]
-        rows = [list(compress(row, used)) for row in rows]
-        start = _find_header(rows)
+        used = [any(map(str.strip, column)) for column in zip(*cells, strict=True)]
+        rows: list[Row] = []
+        for number, row in enumerate(cells, start=above + 1):
+            if any(map(str.strip, row)):
+                follows_gap = bool(rows) and rows[-1].line < number - 1
+                rows.append(Row(number, [*compress(row, used)], follows_gap))
         others = tuple(other for other in names if other != name)
-        numbered = [
-            (above + number, row)
-            for number, row in enumerate(rows[start:], start=start + 1)
-            if _count_filled(row)
-        ]
-        dialect = Dialect(sheet=name, other_sheets=others)
-        return _find_table(replace(dialect, header_line=above + start + 1), numbered)
+        return _find_table(Dialect(sheet=name, other_sheets=others), rows)
 
     def _read_sheet(
         self, workbook: "CalamineWorkbook"
-    ) -> tuple[str, int, list[list[Cell]]]:
-        """Returns the name of the sheet, the number of blank rows above, and rows."""
+    ) -> tuple[str, int, list[list[str]]]:
+        """Returns the name of the sheet, the number of blank rows above, and cells."""
         names = workbook.sheet_names
         if self._wanted is not None and self._wanted not in names:
             raise TableError(
@@ -128,9 +112,9 @@ class WorkbookFile(TextFile):
             sheet = workbook.get_sheet_by_name(name)
             if sheet.height * sheet.width > MAX_CELLS:
                 raise _too_many_cells(self.path)
-            rows, start = sheet.to_python(), sheet.start
-            if start is not None and any(map(_count_filled, rows)):
-                return name, start[0], rows
+            cells = [[*map(_text, row)] for row in sheet.to_python()]
+            if sheet.start and any(cell.strip() for row in cells for cell in row):
+                return name, sheet.start[0], cells
         raise TableError(
             f"{self.path} is empty: none of its sheets {list_names(names)} has rows."
             if self._wanted is None
@@ -146,21 +130,19 @@ class _SheetTable(NamedTuple):
     rows: list[Row]
 
 
-def _find_table(
-    dialect: Dialect, numbered: list[tuple[int, list[Cell]]]
-) -> _SheetTable:
-    """Tells the header and the rows of a sheet apart."""
-    rows, above = [], numbered[0][0] - 1
-    for number, cells in numbered:
-        rows.append(Row(number, [*map(_text, cells)], number > above + 1))
-        above = number
-    reading = Reading(dialect, rows[:_FIRST_ROWS])
+def _find_table(dialect: Dialect, rows: list[Row]) -> _SheetTable:
+    """Tells titles, the header and the rows of a sheet apart."""
+    some = rows[:_FIRST_ROWS]
+    reading = find_reading(some, dialect) or Reading(dialect, some)
+    rows = rows[some.index(reading.rows[0]) :]
     has_header = not lacks_header(reading)
     units = find_units_line(reading) if has_header else None
     given = [*reading.header] if has_header else [""] * reading.width
     if units is not None:
         given = fill_names(given, rows[1].cells)
-    dialect = replace(dialect, has_header=has_header, units_line=units)
+    dialect = replace(
+        dialect, header_line=rows[0].line, has_header=has_header, units_line=units
+    )
     said = describe_header(reading, has_header), describe_structure(reading, dialect)
     remarks = (*said[0], *said[1])
     return _SheetTable(replace(dialect, remarks=remarks), given, rows)
@@ -244,36 +226,7 @@ def _import_calamine() -> ModuleType:
     return python_calamine
 
 
-def _find_header(rows: Sequence[Sequence[Cell]]) -> int:
-    """Returns the index of the header.
-
-    It is the first row that is not blank, unless the row is a title: it has one cell,
-    and a row below has distinct texts in all columns.
-    """
-    first = next(start for start, row in enumerate(rows) if _count_filled(row))
-    width = len(rows[first])
-    titles = 0
-    for start in range(first, len(rows) - 1):
-        filled = _count_filled(rows[start])
-        if filled == width and width > 1:
-            are_texts = all(isinstance(cell, str) for cell in rows[start])
-            are_distinct = len(set(rows[start])) == width
-            return start if are_texts and are_distinct else first
-        titles += filled > 0
-        if filled > 1 or titles > _MOST_TITLES:
-            return first
-    return first
-
-
-def _count_filled(row: Sequence[Cell]) -> int:
-    return sum(map(_is_filled, row))
-
-
-def _is_filled(cell: Cell) -> bool:
-    return not isinstance(cell, str) or bool(cell.strip())
-
-
-def _text(cell: Cell) -> str:
+def _text(cell: object) -> str:
     """Writes a cell as a CSV file has it; a missing one is empty."""
     if isinstance(cell, str):
         word = cell.strip()

@@ -11,9 +11,9 @@ from tfbbb.tables.notations.missing_marks import are_familiar
 from tfbbb.tables.notations.notation import Texts, as_mask
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ranges import (
+    BOUND,
+    FOOTNOTE,
     find_levels,
-    have_bound,
-    have_footnote,
     split_ranges,
 )
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation
@@ -134,41 +134,38 @@ def _with_remarks(
         shown = ", ".join(repr(text) for text in list(odd)[:_MOST_SHOWN])
         more = len(odd) - _MOST_SHOWN
         others = f" and {more} more" if more > 0 else ""
-        number = sum(odd.values())
-        verb = "are" if len(odd) > 1 else "is"
-        value = "missing values" if len(odd) > 1 else "a missing value"
+        counted = count_cells(sum(odd.values()))
         remarks.append(
-            f"its {shown}{others}, in {count_cells(number)}, {verb} read as {value}; "
-            "text overrules this"
+            f"its {shown}{others}, in {counted}, read as missing; text overrules this"
         )
-    notation = found.notation
-    if isinstance(notation, NumberNotation):
-        if notation.bounds:
-            counted = _count(texts, have_bound(texts.trimmed))
+    for part, (find, what, effect) in _PARTS.items():
+        if getattr(found.notation, part, False):
+            chosen = as_mask(find(texts.trimmed, found.notation))
+            cells = texts.count(texts.spread(chosen))
+            counted = count_cells(sum(cells.values()), "has", "have")
             remarks.append(
-                f"{counted[0]} only a bound, such as {counted[1]!r}, which is read as "
-                "the number; text overrules this"
-            )
-        if notation.ranges:
-            bare = replace(notation, ranges=False)
-            low, _ = split_ranges(texts.trimmed)
-            alone = pa.array(bare.matches(texts.trimmed))
-            counted = _count(texts, pc.and_not(pc.is_valid(low), alone))
-            remarks.append(
-                f"{counted[0]} a range, such as {counted[1]!r}, which is read as its "
-                "middle; text overrules this"
-            )
-        if notation.footnotes:
-            marked = _count(texts, have_footnote(texts.trimmed))
-            remarks.append(
-                f"{marked[0]} the mark of a footnote, such as {marked[1]!r}, which is "
-                "left out; text overrules this"
+                f"{counted} {what}, such as {next(iter(cells))!r}, which is {effect}; "
+                "text overrules this"
             )
     return found._replace(remarks=(*remarks, *found.remarks))
 
 
-def _count(texts: Texts, chosen: pa.Array) -> tuple[str, str]:
-    """Returns how many cells are chosen, and the first of them."""
-    found = texts.count(texts.spread(as_mask(chosen)))
-    number = sum(found.values())
-    return count_cells(number, "has", "have"), next(iter(found))
+def _have_bound(texts: pa.Array, _: NumberNotation) -> pa.Array:
+    return pc.match_substring_regex(texts, BOUND)
+
+
+def _have_footnote(texts: pa.Array, _: NumberNotation) -> pa.Array:
+    return pc.match_substring_regex(texts, FOOTNOTE)
+
+
+def _are_ranges(texts: pa.Array, notation: NumberNotation) -> pa.Array:
+    alone = pa.array(replace(notation, ranges=False).matches(texts))
+    return pc.and_not(pc.is_valid(split_ranges(texts)[0]), alone)
+
+
+# What a notation of numbers reads beside them: how to find it, and two phrases on it.
+_PARTS = {
+    "bounds": (_have_bound, "only a bound", "read as the number"),
+    "ranges": (_are_ranges, "a range", "read as its middle"),
+    "footnotes": (_have_footnote, "the mark of a footnote", "left out"),
+}

@@ -15,10 +15,10 @@ BOUND_AFTER = (
     r"(?:\+|(?i:(?:or|and|&) "
     r"(?:more|less|over|above|older|under|fewer|below|up|younger|higher|lower|greater)))"
 )
-_BOUND = rf"^{BOUND_BEFORE}\s*|\s*{BOUND_AFTER}$"
+BOUND = rf"^{BOUND_BEFORE}\s*|\s*{BOUND_AFTER}$"
 # Flags of statistical offices, such as p for provisional; none of them is a unit.
 _FLAG = r" [abenpruz]{1,2}$"
-_FOOTNOTE = (
+FOOTNOTE = (
     rf"^[*†‡§¶]+\s*|{_FLAG}|"
     r"\s*(?:[*†‡§¶#^ᵃᵇᶜ¹²³]+|\[[\w ]{1,8}\]|\([a-z*]{1,2}\))$"
 )
@@ -26,20 +26,10 @@ _FOOTNOTE = (
 
 def strip_annotations(texts: pa.Array, *, bounds: bool, footnotes: bool) -> pa.Array:
     """Returns texts without signs of bounds or marks of footnotes."""
-    for stripped, pattern in ((footnotes, _FOOTNOTE), (bounds, _BOUND)):
+    for stripped, pattern in ((footnotes, FOOTNOTE), (bounds, BOUND)):
         if stripped:
             texts = pc.replace_substring_regex(texts, pattern, "")
     return texts
-
-
-def have_bound(texts: pa.Array) -> pa.Array:
-    """Returns which texts have signs of a bound."""
-    return pc.match_substring_regex(texts, _BOUND)
-
-
-def have_footnote(texts: pa.Array) -> pa.Array:
-    """Returns which texts have marks of a footnote."""
-    return pc.match_substring_regex(texts, _FOOTNOTE)
 
 
 def may_have_flags(texts: pa.Array) -> bool:

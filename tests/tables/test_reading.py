@@ -80,12 +80,6 @@ def test_the_pandas_index_in_a_csv_file_is_left_out(tmp_path, index):
     assert note.startswith("The first column has no name and counts the rows")
 
 
-def test_tables_without_an_index_cause_no_note(tmp_path):
-    notes = []
-    read_table(written(tmp_path, "a,b\n0,1\n1,2\n"), notify=notes.append)
-    assert notes == []
-
-
 @pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
 def test_missing_words_are_missing_in_numbers_and_texts(tmp_path, word):
     path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n2,y\n")
@@ -116,11 +110,6 @@ def test_the_column_type_fits_all_cells(tmp_path):
     assert table.column("text").to_pylist() == ['a, "b"', "two\nlines"]
 
 
-def test_codes_are_text(tmp_path):
-    path = written(tmp_path, "code,n\n007,1\n")
-    assert read_table(path).to_pydict() == {"code": ["007"], "n": [1]}
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -146,13 +135,9 @@ def test_a_malformed_csv_file_is_refused_with_the_line(tmp_path, content, messag
         read_table(written(tmp_path, content))
 
 
-@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
-def test_a_missing_file_is_named(tmp_path, name):
-    with pytest.raises(TableError, match=rf"{name} does not exist\."):
-        read_table(tmp_path / name)
-
-
-def test_a_directory_is_refused(tmp_path):
+def test_a_missing_file_and_a_directory_are_refused(tmp_path):
+    with pytest.raises(TableError, match=r"table.csv does not exist\."):
+        read_table(tmp_path / "table.csv")
     (tmp_path / "table.csv").mkdir()
     with pytest.raises(TableError, match="is a directory, not a file"):
         read_table(tmp_path / "table.csv")
@@ -179,13 +164,10 @@ def test_damaged_files_are_refused(tmp_path):
     ("cells", "type_"),
     [
         (["01569", "10001", ""], pa.string()),
-        (["0000001", "0000002"], pa.string()),
         (['"007"', '"12"'], pa.string()),
         # Numbers, dates and times.
         (["0", "0.5", "-01"], pa.float64()),
-        (["0", "10", "-5"], pa.int64()),
         (["2020-01-02", "2020-03-04"], pa.date32()),
-        (["01:30:00", "02:30:00"], pa.time32("s")),
     ],
 )
 def test_codes_with_leading_zeros_stay_text(tmp_path, cells, type_):
@@ -198,9 +180,10 @@ def test_codes_with_leading_zeros_stay_text(tmp_path, cells, type_):
         assert table["code"].to_pylist() == texts
 
 
-def test_a_code_far_down_a_file_makes_its_column_text(tmp_path):
+def test_a_code_far_down_a_file_makes_its_column_text(tmp_path, monkeypatch):
+    shrink_blocks(monkeypatch, 64)
     path = tmp_path / "codes.csv"
-    cells = [f"{place % 90_000 + 10_000}" for place in range(1_000_000)]
+    cells = [f"{place + 10_000}" for place in range(2000)]
     path.write_text("code\n" + "\n".join([*cells, "01569"]) + "\n")
     codes = read_table(path)["code"]
     assert codes.type == pa.string()
@@ -215,7 +198,7 @@ def test_a_cell_may_be_long(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "end", [",,\n" * 3, '"","",""\n' * 3, " , ,\n" * 3, ",,,,\n" * 3, ",\n" * 3]
+    "end", [",,\n" * 3, '"","",""\n' * 3, " , ,\n" * 3, ",,,,\n" * 3]
 )
 def test_rows_without_values_at_the_end_are_left_out_and_counted(end, tmp_path):
     path = tmp_path / "table.csv"
@@ -286,22 +269,6 @@ def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
     assert pa.Table.from_batches(typed).equals(whole)
     assert scan.num_rows == 12
     assert read_table(tmp_path / "table.csv").equals(whole)
-
-
-@pytest.mark.parametrize("type_", [pa.int32(), pa.float32(), pa.timestamp("ms")])
-def test_columns_with_a_type_keep_it(type_):
-    batch = pa.RecordBatch.from_arrays([pa.array([1, None], type_)], ["a"])
-    types = PlainTypes()
-    types.add(batch)
-    assert types.convert(batch).equals(batch)
-
-
-def test_a_late_wider_cell_widens_the_column_type(tmp_path, monkeypatch):
-    rows = ["1,,2020-01-01\n"] * 100 + ["2.5,x,2020-01-01T10:00:00\n", "1,y,\n"]
-    (tmp_path / "table.csv").write_text("a,b,c\n" + "".join(rows))
-    shrink_blocks(monkeypatch, 64)
-    types = read_table(tmp_path / "table.csv").schema.types
-    assert types == [pa.float64(), pa.string(), pa.timestamp("s")]
 
 
 @pytest.mark.parametrize("write", ["stream", "file", "compressed", "parquet"])

@@ -1,4 +1,4 @@
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 
 import numpy as np
 import pyarrow as pa
@@ -43,12 +43,6 @@ def test_the_groups_are_those_of_a_dictionary_of_rows():
     assert group_repeated_rows(table, table.column_names).tolist() == expected
 
 
-def test_hashes_of_many_rows_are_distinct():
-    numbers = np.arange(200_000)
-    table = pa.table({"x": numbers % 1000, "y": numbers // 1000})
-    assert group_repeated_rows(table, ["x", "y"]) is None
-
-
 @pytest.mark.parametrize("values", [["b", "a", "b"], [2.5, 1.0, 2.5], [7, 8, 7]])
 def test_equal_values_of_a_column_are_a_group(values):
     groups = read_groups(pa.table({"g": values}), "g")
@@ -72,19 +66,15 @@ def read(values):
     "values",
     [
         [3, 1, 2],
-        [2.5, -1.0, 0.0],
         ["2024", "2022", "2023"],
         DAYS,
         [datetime(day.year, day.month, day.day, 12) for day in DAYS],
         pa.array(DAYS).dictionary_encode(),
         [time(18), time(6, 30), time(7)],
-        [timedelta(days=2), timedelta(hours=1), timedelta(hours=30)],
         [day.isoformat() for day in DAYS],
         ["2024-03-01T00:00", "2023-12-24 18:30:15.25", "2024-02-29"],
         ["2024-03-01T00:30+01:00", "2024-02-29T20:00-03:00", "2024-02-29T23:20Z"],
-        ["2024-03-01T00:30+01:00", "2024-02-29", "2024-02-29T23:20Z"],
         ["01.03.2024", "24.12.2023", "29.02.2024"],
-        ["March 1, 2024", "12/24/2023", "2024-02-29"],
         ["2 days", "3 h", "1 day 6 h"],
     ],
 )
@@ -110,21 +100,13 @@ def test_a_column_that_is_no_feature_orders_rows_by_what_its_cells_suggest():
     assert np.argsort(times).tolist() == [1, 2, 0]
 
 
-def test_microseconds_are_kept():
-    first = datetime(2024, 3, 1)
-    values = read([first, first + timedelta(microseconds=1)])
-    assert values[0] < values[1]
-
-
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ([1.0, None], "has no value in row 2"),
-        ([DAYS[0], None], "has no value in row 2"),
         (["2024-03-01", ""], "has no value in row 2"),
         (["2024-03-01", "soon"], "the text 'soon' in row 2; it must hold"),
         (["yes", "no"], "holds true and false"),
-        ([True, False], "holds true and false"),
     ],
 )
 def test_a_column_that_holds_no_times_is_refused(values, sentence):

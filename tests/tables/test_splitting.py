@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tfbbb.tables import split
 from tfbbb.tables.splitting import draw_folds
 
-PROPERTY = settings(deadline=None, derandomize=True, max_examples=100)
+PROPERTY = settings(deadline=None, derandomize=True, max_examples=40)
 FRACTIONS = st.floats(0.01, 0.99)
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -99,9 +99,7 @@ def test_the_split_depends_on_the_seed():
     [
         ({"num_rows": 1}, "num_rows=1"),
         ({"fraction": 0.0}, "fraction=0.0"),
-        ({"fraction": 1.0}, "fraction=1.0"),
         ({"fraction": float("nan")}, "fraction=nan"),
-        ({"stratify": ["a", "b"]}, r"shape \(2,\), num_rows=10"),
         ({"groups": ["a", "b"]}, r"one group per row.*shape \(2,\), num_rows=10"),
     ],
 )

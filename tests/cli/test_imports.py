@@ -32,33 +32,3 @@ def test_what_a_failing_import_wrote_is_shown(monkeypatch, capfd):
     with pytest.raises(ImportError):
         import_tensorflow()
     assert capfd.readouterr().err == "No such library.\n"
-
-
-@pytest.mark.parametrize(
-    ("command", "model"),
-    [
-        (["predict", "--log-prob"], "regression"),
-        (["predict", "--prediction-sets"], "classification"),
-        (["report"], "regression"),
-        (["report"], "classification"),
-    ],
-)
-def test_predictions_and_reports_are_made_without_tensorflow(
-    command, model, request, data, tmp_path
-):
-    program = f"""
-import sys
-sys.modules["tensorflow"] = sys.modules["keras"] = None  # Importing them raises.
-from tfbbb.__main__ import main
-sys.argv = ["tfbbb", *{command!r}, *sys.argv[1:]]
-main()
-"""
-    version, _ = request.getfixturevalue(model)
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(version / "1"), str(data)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout

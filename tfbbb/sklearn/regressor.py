@@ -30,7 +30,8 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
     >>> from sklearn.datasets import load_diabetes
     >>> from tfbbb.sklearn import BayesianRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = BayesianRegressor(effort="quick", epochs=1).fit(X[:300], y[:300])
+    >>> model = BayesianRegressor(members=1, likelihood="normal", epochs=1)
+    >>> model = model.fit(X[:300], y[:300])
     >>> mean, std = model.predict(X[300:], return_std=True)
     >>> mean.shape, std.shape, model.predict_interval(X[300:], level=0.9).shape
     ((142,), (142,), (142, 2))

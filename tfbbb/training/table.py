@@ -116,11 +116,14 @@ def train_table(
 
     >>> from tfbbb.tables import samples
     >>> from tfbbb.training import train_table
-    >>> training = {"effort": "quick", "epochs": 1}
-    >>> spec = {"target": "progression", "training": training}
+    >>> spec = {
+    ...     "target": "progression",
+    ...     "model": {"members": 2, "likelihood": "normal"},
+    ...     "training": {"epochs": 1, "kl_schedule": "constant"},
+    ... }
     >>> trained = train_table(samples.diabetes(), spec)
     >>> trained.num_training_rows, len(trained.held_out_rows)
-    (442, 0)
+    (398, 44)
     """
     if isinstance(spec, Mapping):
         spec = JobSpec.model_validate(spec)

@@ -160,7 +160,7 @@ def tune(
     ...     "target": "progression",
     ...     "features": ["bmi", "bp"],
     ...     "model": {"hidden_units": [4], "members": 2, "likelihood": "normal"},
-    ...     "training": {"effort": "quick", "steps": 10},
+    ...     "training": {"steps": 10, "kl_schedule": "constant"},
     ... }
     >>> tuned = tune(samples.diabetes(), spec, trials=2)
     >>> tuned.best.value >= tuned.default.value

@@ -39,17 +39,6 @@ def test_a_peer_gets_and_returns_arrays_or_is_skipped_with_its_last_words(peer):
         peer.run(fail=1)
 
 
-def test_a_peer_that_cannot_be_installed_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    peer = environments.Peer("fit_nothing", (str(tmp_path / "nothing.whl"),))
-    with pytest.raises(
-        records.SkippedError, match=r"cannot install .*nothing\.whl: .+"
-    ):
-        peer.environment()
-    # The next call must not take the half of an environment for the whole.
-    assert not list(tmp_path.rglob("complete"))
-
-
 @pytest.mark.parametrize("program", sorted(environments.PROGRAMS.glob("*.py")))
 def test_programs_of_peers_compile(program):
     compile(program.read_text(), str(program), "exec")

@@ -37,16 +37,3 @@ def test_conformal_intervals_reach_to_the_ninetieth_of_99_residuals(fit_table):
         "interval"
     ]
     np.testing.assert_allclose(interval, [[1 - 90, 5 - 45], [1 + 90, 5 + 45]])
-
-
-def test_files_and_arrays_are_read_alike(fit_table, tmp_path):
-    for name in ("train", "test"):
-        (tmp_path / name).write_text('x,y\n1.5,"$2,000.5"\n2.5,$3\n')
-    places = {name: str(tmp_path / name) for name in ("train", "test")}
-    given = {"task": "regression", "seed": 0, "target": "y"}
-    of_files = fit_table.read({**places, **given})
-    x, y = np.array([[1.5], [2.5]]), np.array([2000.5, 3.0])
-    of_arrays = fit_table.read({"x_train": x, "y_train": y, "x_test": x, **given})
-    for rows in (of_files, of_arrays):
-        assert rows.train.to_numpy().tolist() == x.tolist()
-        assert rows.y.tolist() == y.tolist()

@@ -32,23 +32,3 @@ def test_methods_differ_in_their_validation():
     found = time_splits.measurements(table(), "t", 0, options)
     validations = [each.settings["spec"]["training"]["validation"] for each in found]
     assert validations == [{"time": "t"}, {"time": "t", "fraction": 0.1}, {}]
-
-
-def test_the_report_has_every_table_and_their_means():
-    figures = dict.fromkeys(("rmse", "log_likelihood", "width_90"), 1.0)
-    figures["coverage_90_left_out"] = 0.9
-    records = [
-        {"set": name, "method": "order", "coverage_90": coverage, **figures}
-        for name, coverage in {"a": 0.91, "b": 0.8}.items()
-    ]
-
-    def select(**wanted):
-        return [r for r in records if all(r[k] == v for k, v in wanted.items())]
-
-    measured = types.SimpleNamespace(records=records, select=select)
-    rows = [
-        [cell.strip() for cell in line.split("|")]
-        for line in time_splits.report(measured).splitlines()
-    ]
-    assert [row[1] for row in rows[2:]] == ["a", "b", "all tables"]
-    assert rows[-1][4] == "80.0"

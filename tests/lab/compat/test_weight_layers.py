@@ -10,54 +10,6 @@ import tfbbb.lab.compat.tfp_layers as tfpl
 
 tfd = tfp.distributions
 
-DENSE = [
-    tfpl.DenseReparameterization,
-    tfpl.DenseLocalReparameterization,
-    tfpl.DenseFlipout,
-]
-
-
-def standard_errors(estimate, expected, variance, draws):
-    return np.abs(estimate - expected) / np.sqrt(variance / draws)
-
-
-@pytest.mark.parametrize("cls", DENSE)
-def test_outputs_have_the_mean_and_variance_of_the_posterior(cls):
-    draws = 4000
-    layer = cls(
-        2,
-        kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
-            untransformed_scale_initializer="zeros"
-        ),
-    )
-    x = np.array([[1.0, -2.0, 0.5]], "float32")
-    layer(x)
-    kernel = layer.kernel_posterior
-    mean = x @ kernel.mean().numpy() + layer.bias_posterior.mean().numpy()
-    variance = x**2 @ kernel.variance().numpy()
-    each = tf.ones([draws])
-    y = tf.function(lambda: tf.map_fn(lambda one: layer(one * x)[0], each))().numpy()
-    # Six standard errors; the variance of a normal's squares is twice theirs squared.
-    assert np.all(standard_errors(y.mean(0), mean[0], variance[0], draws) < 6)
-    assert np.all(
-        standard_errors(y.var(0), variance[0], 2 * variance[0] ** 2, draws) < 6
-    )
-
-
-def test_flipout_signs_are_one_and_differ_between_rows():
-    rows = 2000
-    layer = tfpl.DenseFlipout(
-        1,
-        kernel_posterior_tensor_fn=lambda d: tf.ones_like(d.sample()),
-        bias_posterior_fn=None,
-    )
-    x = tf.ones([rows, 1])
-    y = layer(x) - layer.kernel_posterior.mean()[0]
-    np.testing.assert_allclose(np.abs(y), 1.0, rtol=1e-6)
-    # Six standard errors of a mean of independent signs.
-    assert abs(np.mean(y)) < 6 / np.sqrt(rows)
-    assert abs(np.mean(y[1:] * y[:-1])) < 6 / np.sqrt(rows)
-
 
 def test_large_inputs_do_not_overflow_in_float16():
     layer = tfpl.DenseLocalReparameterization(2, dtype="mixed_float16")
@@ -159,18 +111,6 @@ def test_dense_variational_without_bias_over_several_axes():
     layer.weights[0].assign([*kernel, *np.zeros(6)])
     np.testing.assert_allclose(layer(x), x @ kernel.reshape(3, 2), rtol=1e-5)
     assert layer.compute_output_shape((4, 5, 3)) == (4, 5, 2)
-
-
-def test_dense_variational_computes_in_half_precision_with_losses_in_full():
-    def make(kernel_size, bias_size=0, dtype=None):
-        n = kernel_size + bias_size
-        return keras.Sequential(
-            [tfpl.VariableLayer(2 * n, dtype=dtype), tfpl.IndependentNormal(n)]
-        )
-
-    layer = tfpl.DenseVariational(2, make, make, dtype="mixed_bfloat16")
-    assert layer(tf.ones([4, 3])).dtype == tf.bfloat16
-    assert layer.losses[0].dtype == tf.float32
 
 
 ROW = tf.ones([1, 3])

@@ -197,10 +197,7 @@ def losses_and_gradients(model, count):
 
 
 CASES = [
-    ("mean_field_normal", "local"),
     ("mean_field_normal", "flipout"),
-    ("mean_field_normal", "weight"),
-    ("mean_field_normal", estimators.ScoreFunction(num_samples=4)),
     ("full_covariance_normal", "weight"),
     ("full_covariance_normal", estimators.ScoreFunction(num_samples=4)),
 ]

@@ -54,7 +54,7 @@ def test_training_starts_from_a_version_and_writes_the_next_one(
 
 
 def test_options_and_a_file_make_the_job(tfbbb, table, regression, monkeypatch):
-    jobs = skip_training(monkeypatch, regression[1])
+    jobs = skip_training(monkeypatch, regression[1], regression[0] / "1")
     table.to_pandas().to_csv("frame.csv")
     more = json.loads(QUICK.read_text())
     more["model"]["prior"] = "laplace"
@@ -194,8 +194,11 @@ def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
         assert message in result.stderr
 
 
-def skip_training(monkeypatch, trained):
-    """Gives the command a table that was trained before; returns the jobs of calls."""
+def skip_training(monkeypatch, trained, exported=None):
+    """Gives the command a table that was trained, and perhaps exported, before.
+
+    Returns the jobs of calls.
+    """
     jobs = []
 
     def train_table(table, job, **options):
@@ -203,6 +206,12 @@ def skip_training(monkeypatch, trained):
         return trained
 
     monkeypatch.setattr("tfbbb.training.train_table", train_table)
+    if exported is not None:
+        monkeypatch.setattr(
+            type(trained),
+            "export_to",
+            lambda _, path, **options: shutil.copytree(exported, path),
+        )
     return jobs
 
 
@@ -212,7 +221,8 @@ def test_a_model_that_learned_nothing_ends_with_exit_code_3(
     trained = regression[1]
     said = {"sentences": [LEARNED_NOTHING], "warnings": [LEARNED_NOTHING]}
     judgement = {**trained.judgement, **said, "learned": False}
-    skip_training(monkeypatch, replace(trained, judgement=judgement))
+    trained = replace(trained, judgement=judgement)
+    skip_training(monkeypatch, trained, regression[0] / "1")
     result = tfbbb(*("train", data, "--target", "effect", *FIT, "--output", "effect"))
     assert result.exit_code == 3
     assert f"Warning: {LEARNED_NOTHING}\n" in result.stdout

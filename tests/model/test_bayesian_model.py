@@ -30,7 +30,7 @@ def untraced(**options):
 
 
 def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
-    model = regression()
+    model = untraced()
     history = model.fit(X, Y, validation_split=0.2, epochs=2, verbose=0).history
     assert set(history) == {
         *("loss", "nll", "kl", "temperature"),
@@ -117,7 +117,7 @@ def test_classes_train_with_metrics_on_probabilities():
 def test_kl_schedule_is_compiled_saved_and_kept_to(tmp_path):
     model = regression()
     schedule = tfbbb.kl_schedules.LinearWarmup(epochs=4, each_batch=False)
-    model.compile("adam", kl_schedule=schedule)
+    model.compile("adam", kl_schedule=schedule, run_eagerly=True)
     history = model.fit(X, Y, epochs=5, validation_split=0.2, verbose=0).history
     expected = [schedule.temperature(epoch, 0, 2, 48) for epoch in range(5)]
     np.testing.assert_allclose(history["temperature"], expected)
@@ -187,15 +187,15 @@ def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
         return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
 
     yesterday = build("normal", "normal")
-    yesterday.compile("adam")
+    yesterday.compile("adam", run_eagerly=True)
     yesterday.fit(X, Y, verbose=0)
     prior = tfbbb.priors.FromPosterior(yesterday)
     today = build(prior, "normal")
-    today.compile("adam")
+    today.compile("adam", run_eagerly=True)
     with pytest.warns(UserWarning, match=r"likelihood=yesterday\.likelihood"):
         today.fit(X, 10.0 * Y, verbose=0)
     today = build(prior, yesterday.likelihood)
-    today.compile("adam")
+    today.compile("adam", run_eagerly=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         today.fit(X, 10.0 * Y, verbose=0)

@@ -33,7 +33,7 @@ test: SELECTED = not slow and not outer
 test: tested ## Check formatting, lint and types, and test kit, tables and service
 
 test-all: SELECTED = not slow
-test-all: tested ## The same, with the lab, benchmarks, gallery, page, Ray and deployment
+test-all: tested ## The same, with lab, benchmarks, long pages, demo, browser, devices, Ray, deployment
 
 # The files keep their servers and trained models for themselves; the durations of all tests
 # are kept in build/tests.xml.

@@ -201,6 +201,7 @@ def test_engines_draw_what_ordinary_calls_draw(kind, method):
     assert_same_moments(engine_draws(model, x, method, 1500), loop)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "options", "steps", "masked"),
     [

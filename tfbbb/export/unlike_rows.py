@@ -8,6 +8,7 @@ import numpy as np
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Tensor
 from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.prediction.compiled import in_parts
 from tfbbb.tables.row_warnings import show_date
 from tfbbb.tables.values import MISSING_DATE
 
@@ -39,16 +40,14 @@ def describe_unlike_rows(
     """
     sentences: list[list[str]] = [[] for _ in unlike]
     places = np.flatnonzero(unlike)
-    for first in range(0, len(places), _ROWS_AT_A_TIME):
-        rows = places[first : first + _ROWS_AT_A_TIME]
-        given = [np.asarray(tensor)[rows] for tensor in inputs]
-        found = differences(given)
-        arrays = {name: np.asarray(value) for name, value in found.items()}
-        columns = _compared_columns(given, manifest)
-        for place, row in enumerate(rows):
-            values = [(feature, column[place]) for feature, column in columns]
-            of_row = {name: array[place] for name, array in arrays.items()}
-            sentences[row] = _describe(values, of_row)
+    given = [np.asarray(tensor)[places] for tensor in inputs]
+    found = in_parts(differences, given, _ROWS_AT_A_TIME)
+    arrays = {name: np.asarray(value) for name, value in found.items()}
+    columns = _compared_columns(given, manifest)
+    for number, row in enumerate(places):
+        values = [(feature, column[number]) for feature, column in columns]
+        of_row = {name: array[number] for name, array in arrays.items()}
+        sentences[row] = _describe(values, of_row)
     return sentences
 
 

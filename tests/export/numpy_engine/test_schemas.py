@@ -116,12 +116,11 @@ def exported(example: Example, path: Path) -> tuple[Manifest, pa.Table]:
 
 def odd_cells(feature: Feature) -> list[Any]:
     """Values of a column that training did not have, as far as a model takes them."""
-    may_miss = feature.missing or feature.imputed
     if feature.kind == "categorical":
-        return [text or ("" if may_miss else "?") for text in TEXTS]
+        return [text or ("" if feature.may_miss else "?") for text in TEXTS]
     if feature.kind == "date":
         return DATES
-    return [0.5 if np.isnan(x) and not may_miss else x for x in NUMBERS]
+    return [0.5 if np.isnan(x) and not feature.may_miss else x for x in NUMBERS]
 
 
 def answers(

@@ -402,16 +402,12 @@ class Familiarity:
 
         Their order is that of the distances.
         """
-        texts = np.flatnonzero(self.encoding.is_text)
         # |x - r|^2 less |x|^2.
         products = tf.matmul(2.0 * self._factors * rows, self.rows, transpose_b=True)
         squares = self._squares - products
-        if len(texts):
-            codes = tf.gather(rows, texts, axis=1)[:, tf.newaxis]
-            differ = codes != tf.gather(self.rows, texts, axis=1)
-            squares += tf.linalg.matvec(
-                tf.cast(differ, tf.float32), self._weights[texts]
-            )
+        for text in np.flatnonzero(self.encoding.is_text).tolist():
+            differ = tf.not_equal(rows[:, text, tf.newaxis], self.rows[:, text])
+            squares += self._weights[text] * tf.cast(differ, tf.float32)
         return tf.math.top_k(-squares, number).indices
 
     def _distances(self, rows: Tensor, places: Tensor) -> tf.Tensor:

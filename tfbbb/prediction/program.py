@@ -90,7 +90,6 @@ class Program:
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         draws = is_dropout if plan.dropout else None
         self.axes = row_axes(model, self.input_specs, draws)
-        self.axes.check_outputs()
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
         self.networks = len(outputs) // len(self.likelihoods)
         self.members = self.networks * self.structure.members
@@ -124,6 +123,8 @@ class Program:
         key = (plan, repr(kinds), recalibration, num_beyond, *keys)
 
         def make() -> Program:
+            draws = is_dropout if plan.dropout else None
+            row_axes(model, inputs, draws).check_outputs()
             outputs = tree.flatten(structure_of_outputs(model, inputs))
             # One likelihood may be that of all outputs.
             outputs = outputs[:: len(outputs) // len(likelihoods)]

@@ -12,7 +12,15 @@ from tfbbb.base.types import JsonObject
 
 
 async def _run_here(name: str, task: Task) -> AsyncGenerator[JsonObject]:
-    yield await asyncio.to_thread(run, name, task.model_dump_json(), print)
+    lines: list[JsonObject] = []
+    text = task.model_dump_json()
+    lines.append(
+        await asyncio.to_thread(
+            run, name, text, lambda progress: lines.append({"progress": progress})
+        )
+    )
+    for line in lines:
+        yield line
 
 
 @contextmanager
@@ -21,5 +29,6 @@ def reading_here() -> Iterator[None]:
     with (
         mock.patch.object(sandbox, "_run", _run_here),
         mock.patch("service.sandbox.inspect.apply_limits"),
+        mock.patch("service.sandbox.predict.apply_limits"),
     ):
         yield

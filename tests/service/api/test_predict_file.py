@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from service.shared.settings import Settings
+from tests.service.sandboxed import reading_here
 from tests.service.serving import ask, serving, wait_until_ready
 from tests.waiting import wait_until
 from tfbbb.tables import read_table
@@ -28,6 +30,21 @@ ROWS = pa.table(
 )
 PREDICTED = ["mean", "std", "lower_90", "upper_90", "epistemic", "aleatoric"]
 FORMATS: tuple[Format, ...] = ("csv", "csv.zst", "jsonl", "parquet", "xlsx")
+
+
+@pytest.fixture(autouse=True)
+def predictions_here(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Predicts in this process, which takes no second to start."""
+    if "sandbox_process" in request.fixturenames:
+        yield
+    else:
+        with reading_here():
+            yield
+
+
+@pytest.fixture
+def sandbox_process() -> None:
+    """Lets a process predict the files of a test."""
 
 
 def written(table: pa.Table, format: Format, dialect: Dialect | None = None) -> bytes:
@@ -103,6 +120,7 @@ def test_blocks_are_joined_in_their_order(saved_models: Path, tmp_path: Path) ->
         wait_until(lambda: not list((tmp_path / "uploads").iterdir()), 10.0)
 
 
+@pytest.mark.usefixtures("sandbox_process")
 def test_progress_comes_before_the_file(client: httpx.Client) -> None:
     progress = {"Accept": "application/vnd.tfbbb.progress"}
     answer = send(client, written(ROWS, "xlsx"), "new.xlsx", **progress)

@@ -441,7 +441,14 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
 
 def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:
     empty = {"datasets": [], "next_cursor": None}
-    page.route("**/v1/datasets?*", lambda route: route.fulfill(json=empty))
+
+    def list_none(route: Route) -> None:
+        if route.request.method == "GET":
+            route.fulfill(json=empty)
+        else:
+            route.continue_()
+
+    page.route("**/v1/datasets?*", list_none)
     visit(page, site, "data")
     expect(page.locator("ol.steps li")).to_have_count(3)
     page.get_by_role("button", name="Load a sample table").click()

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.deployment.programs import program
 from tests.service.serving import ask, wait_until_ready
 
-DEPLOY = Path(__file__).parents[4] / "deploy"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = DEPLOY / "prometheus" / "tfbbb.rules.yml"
 BOARD = json.loads((DEPLOY / "grafana" / "tfbbb.json").read_text())
 # Prometheus itself makes these.

@@ -18,7 +18,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
@@ -171,9 +171,6 @@ def feedback_metrics(database: Database) -> Iterable[Metric]:
     return count, figures, martingale, alarm
 
 
-_SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 12 * 3600, 86400)
-
-
 def job_metrics(database: Database) -> Iterable[Metric]:
     """Reads the jobs of all processes of a service."""
     states = GaugeMetricFamily(
@@ -181,30 +178,27 @@ def job_metrics(database: Database) -> Iterable[Metric]:
         "Jobs by state; `queued` is the length of the queue.",
         labels=["state"],
     )
-    durations = HistogramMetricFamily(
+    durations = SummaryMetricFamily(
         "tfbbb_job_duration_seconds",
         "Time from the first start of a job to its end.",
         labels=["state"],
     )
     took = Job.finished_at - Job.started_at
-    within = [func.count().filter(took <= seconds) for seconds in _SECONDS]
     with database.reading() as session:
-        by_state = session.execute(select(Job.state, func.count()).group_by(Job.state))
-        counts = {row[0]: row[1] for row in by_state}
+        found = session.execute(
+            select(Job.state, func.count(), func.count(took), func.sum(took)).group_by(
+                Job.state
+            )
+        ).all()
         queued = select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED)
         oldest = session.scalar(queued)
         age = 0.0 if oldest is None else database.now(session) - oldest
-        ended = session.execute(
-            select(Job.state, *within, func.count(), func.sum(took))
-            .where(Job.state.in_(ENDED), took.is_not(None))
-            .group_by(Job.state)
-        ).all()
+    for state, _, num_timed, seconds in found:
+        if state in ENDED and num_timed:
+            durations.add_metric([state], num_timed, seconds)
+    counts = {state: count for state, count, *_ in found}
     for state in JobState:
         states.add_metric([state], counts.get(state, 0))
-    bounds = [*map(str, map(float, _SECONDS)), "+Inf"]
-    for ended_as, *finished, seconds in ended:
-        buckets = list(zip(bounds, finished, strict=True))
-        durations.add_metric([ended_as], buckets, seconds)
     waiting = GaugeMetricFamily(
         "tfbbb_job_oldest_queued_seconds", "Age of the oldest queued job.", age
     )

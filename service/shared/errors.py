@@ -38,6 +38,7 @@ class Unauthenticated(ServiceError):
     """The request has no valid API key; the message has the reason."""
 
     status = 401
+    headers = MappingProxyType({"WWW-Authenticate": "Bearer"})
 
 
 class Forbidden(ServiceError):

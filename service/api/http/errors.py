@@ -93,12 +93,11 @@ def error_body(message: str, code: str, field: str | None = None) -> bytes:
     return orjson.dumps({"error": message, "code": code, "field": field})
 
 
-def service_error_response(
-    error: ServiceError, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Returns the response of an error, with further headers."""
-    both = {**error.headers, **(headers or {})}
-    return error_response(error.status, str(error), both, error.code, error.field)
+def service_error_response(error: ServiceError) -> Response:
+    """Returns the response of an error."""
+    return error_response(
+        error.status, str(error), error.headers, error.code, error.field
+    )
 
 
 def answer_errors_in_one_shape(app: FastAPI) -> None:

@@ -86,10 +86,7 @@ def list_jobs(
         jobs, following = page(session, query, Job, cursor, limit)
         judgements = repository.find_judgements(session, jobs)
     return JobPage(
-        jobs=[
-            JobSummary.from_row(job, judgements.get((job.name, job.version)))
-            for job in jobs
-        ],
+        jobs=[JobSummary.from_row(job, judgements.get(job.id)) for job in jobs],
         next_cursor=following,
     )
 
@@ -228,4 +225,4 @@ def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
     with state.database.reading() as session:
         judgements = repository.find_judgements(session, [job])
-    return JobStatus.from_row(job, judgements.get((job.name, job.version)), log)
+    return JobStatus.from_row(job, judgements.get(job.id), log)

@@ -68,18 +68,13 @@ def delete_job(
 
 def find_judgements(
     session: Session, jobs: Sequence[Job]
-) -> dict[tuple[str, int | None], JsonObject | None]:
-    """Returns the recorded judgements of the versions of jobs, by name and number."""
-    numbers = {job.version for job in jobs if job.version is not None}
-    if not numbers:
-        return {}
-    found = session.scalars(
-        select(ModelVersion).where(
-            ModelVersion.name.in_({job.name for job in jobs}),
-            ModelVersion.number.in_(numbers),
-        )
+) -> dict[str | None, JsonObject | None]:
+    """Returns the recorded judgements of the versions of jobs, by the job's id."""
+    columns = select(ModelVersion.job_id, ModelVersion.lineage)
+    found = session.execute(
+        columns.where(ModelVersion.job_id.in_([job.id for job in jobs]))
     )
-    return {(v.name, v.number): v.lineage.get("judgement") for v in found}
+    return {job_id: lineage.get("judgement") for job_id, lineage in found}
 
 
 def submit(

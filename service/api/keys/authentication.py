@@ -38,9 +38,7 @@ class Authentication:
         try:
             caller = await _identify(connection)
         except ServiceError as error:
-            is_unknown = isinstance(error, Unauthenticated)
-            headers = {"WWW-Authenticate": "Bearer"} if is_unknown else {}
-            await service_error_response(error, headers)(scope, receive, send)
+            await service_error_response(error)(scope, receive, send)
         except DATABASE_OUTAGES as error:
             await answer_outage(Request(scope), error)(scope, receive, send)
         else:

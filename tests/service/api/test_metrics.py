@@ -117,7 +117,6 @@ def test_jobs_are_counted_by_state_and_timed(database: Database) -> None:
     assert age is not None
     assert age >= 100
     name = "tfbbb_job_duration_seconds"
-    for bound, count in (("1.0", 1), ("5.0", 2), ("30.0", 2), ("+Inf", 3)):
-        assert value(f"{name}_bucket", state="succeeded", le=bound) == count
+    assert value(f"{name}_count", state="succeeded") == 3
     assert value(f"{name}_sum", state="succeeded") == pytest.approx(55.5)
     assert value(f"{name}_count", state="cancelled") is None

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tfbbb
-from service.api.predictions.schemas import table_body
+from service.api.predictions.schemas import TABLE_BODY
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
 from tfbbb.cli import app
@@ -100,7 +100,7 @@ def test_answer_is_the_posterior_predictive_of_the_model(
 
 
 def test_examples_of_the_documentation_are_answered(client: httpx.Client) -> None:
-    examples = table_body()["content"]["application/json"]["examples"]
+    examples = TABLE_BODY["content"]["application/json"]["examples"]
     for example in examples.values():
         response = ask(client, "diabetes", example["value"])
         assert response.status_code == 200, response.text

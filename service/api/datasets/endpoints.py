@@ -8,11 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import defer
 
 from service.api.datasets.schemas import (
+    UPLOAD_BODY,
     Dataset,
     DatasetId,
     DatasetPage,
     DatasetSummary,
-    upload_body,
 )
 from service.api.datasets.store import find_dataset
 from service.api.datasets.uploading import upload
@@ -31,7 +31,7 @@ router = scoped_router("/v1/datasets", "datasets")
     "",
     status_code=201,
     summary="Upload a table",
-    openapi_extra={"requestBody": upload_body()},
+    openapi_extra={"requestBody": UPLOAD_BODY},
     responses={
         200: {"model": Dataset, "description": "The dataset that was uploaded before."}
     },

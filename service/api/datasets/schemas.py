@@ -57,9 +57,11 @@ class DatasetPage(BaseModel):
     )
 
 
-def upload_body() -> JsonObject:
-    """Returns the OpenAPI description of the body of an upload."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    content: JsonObject = dict.fromkeys(MEDIA_TYPES, binary)
-    content["text/csv"] = {**binary, "example": "age,score\n36,1.5\n41,2.5\n"}
-    return {"required": True, "content": content}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+UPLOAD_BODY: JsonObject = {
+    "required": True,
+    "content": {
+        **dict.fromkeys(MEDIA_TYPES, _BINARY),
+        "text/csv": {**_BINARY, "example": "age,score\n36,1.5\n41,2.5\n"},
+    },
+}

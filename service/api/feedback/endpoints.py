@@ -5,13 +5,13 @@ import asyncio
 from fastapi import Request, Response
 
 from service.api.feedback import repository
-from service.api.feedback.schemas import FeedbackAnswer, VersionFeedback, request_body
+from service.api.feedback.schemas import FEEDBACK_BODY, FeedbackAnswer, VersionFeedback
 from service.api.http.requests import add_to_log
 from service.api.http.routes import scoped_router
 from service.api.keys.keyring import may_predict
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import (
-    check_json,
+    check_media_type,
     declared_size,
     unless_disconnected,
 )
@@ -56,7 +56,7 @@ async def get_feedback(
 async def _give_feedback(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
-    check_json(request)
+    check_media_type(request)
     with state.models.admitted(declared_size(request, state.settings)):
         scoring = state.models.score(name, version, await request.body())
         scored = await unless_disconnected(request, scoring)
@@ -77,5 +77,5 @@ add_routes(
     _give_feedback,
     response_model=FeedbackAnswer,
     response_description="The rows are counted.",
-    openapi_extra={"requestBody": request_body()},
+    openapi_extra={"requestBody": FEEDBACK_BODY},
 )

@@ -84,10 +84,17 @@ class VersionFeedback(BaseModel):
     drift: Drift | None = Field(None, description="`null` before the first feedback.")
 
 
-def request_body() -> JsonObject:
-    """Returns the OpenAPI description of the body, with examples for the demo model."""
-    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
-    examples = {"Rows": {"value": {"instances": [patient], "targets": [151]}}}
-    schema = {"$ref": "#/components/schemas/FeedbackRequest"}
-    content = {"application/json": {"schema": schema, "examples": examples}}
-    return {"required": True, "content": content}
+# A row of the demo model.
+_ROW = {
+    "instances": [[59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]],
+    "targets": [151],
+}
+FEEDBACK_BODY: JsonObject = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {"$ref": "#/components/schemas/FeedbackRequest"},
+            "examples": {"Rows": {"value": _ROW}},
+        }
+    },
+}

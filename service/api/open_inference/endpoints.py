@@ -5,29 +5,26 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
-from service.api.http.requests import media_type
 from service.api.http.routes import limit_body, scoped_router
 from service.api.keys.keyring import may_predict
 from service.api.models.schemas import ModelName
 from service.api.open_inference.schemas import (
+    INFER_BODY,
+    RAW_TENSORS,
     InferResponse,
     ModelMetadata,
     ModelReady,
     ServerMetadata,
-    infer_body,
-    infer_response,
     model_metadata,
 )
-from service.api.predictions.answering import answer
+from service.api.predictions.answering import answer, check_media_type
 from service.api.state import State
 from service.predicting.descriptions import Metadata
-from service.shared.errors import UnsupportedMediaType
 from tfbbb.base.types import JsonObject
 from tfbbb.version import __version__, commit
 
 router = scoped_router("/v2", "open inference", may_predict)
 
-_MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 # A version has no more digits.
 _NUMBER = re.compile("[0-9]{1,19}")
 
@@ -90,11 +87,7 @@ async def infer(
     json_size: JsonSize = None,
 ) -> Response:
     """Returns the predictive distribution of each row, by default by `latest`."""
-    if (given := media_type(request)) not in _MEDIA_TYPES:
-        raise UnsupportedMediaType(
-            "The body must be JSON, `Content-Type: application/json`, or JSON and raw "
-            f"tensors, `application/octet-stream`. Received: {given!r:.100}"
-        )
+    check_media_type(request, "application/octet-stream")
     return await answer(
         state,
         request,
@@ -139,7 +132,7 @@ for place, noun, parameters, suffix in (
         methods=["POST"],
         name=f"v2_infer{suffix}",
         summary=f"Infer with a {noun}",
-        openapi_extra={**extra, "requestBody": infer_body()},
+        openapi_extra={**extra, "requestBody": INFER_BODY},
         response_model=InferResponse,
-        responses={200: infer_response()},
+        responses={200: {"content": RAW_TENSORS}},
     )

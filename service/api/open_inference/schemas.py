@@ -76,23 +76,31 @@ class InferResponse(BaseModel):
     outputs: list[OutputTensor]
 
 
-def infer_body() -> JsonObject:
-    """Returns the OpenAPI description of the body of `infer`."""
-    schema = {"$ref": "#/components/schemas/InferRequest"}
-    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
-    tensor = {"name": "inputs", "shape": [1, 10], "datatype": "FP32", "data": patient}
-    example = {"id": "1", "inputs": [tensor], "outputs": [{"name": "mean"}]}
-    in_json = {"schema": schema, "examples": {"A matrix": {"value": example}}}
-    return {
-        "required": True,
-        "content": {"application/json": in_json} | infer_response()["content"],
-    }
-
-
-def infer_response() -> JsonObject:
-    """Returns the OpenAPI description of a body with raw tensors."""
-    schema = {"type": "string", "format": "binary"}
-    return {"content": {"application/octet-stream": {"schema": schema}}}
+RAW_TENSORS: JsonObject = {
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+}
+_EXAMPLE = {
+    "id": "1",
+    "inputs": [
+        {
+            "name": "inputs",
+            "shape": [1, 10],
+            "datatype": "FP32",
+            "data": [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87],
+        }
+    ],
+    "outputs": [{"name": "mean"}],
+}
+INFER_BODY: JsonObject = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {"$ref": "#/components/schemas/InferRequest"},
+            "examples": {"A matrix": {"value": _EXAMPLE}},
+        },
+        **RAW_TENSORS,
+    },
+}
 
 
 # The datatypes of features without a data type, and of TensorFlow's outputs.

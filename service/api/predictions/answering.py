@@ -23,7 +23,7 @@ async def answer_table(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
     """Predicts a table; `Accept` chooses the format, that of the body by default."""
-    given = _table_type(request)
+    given = check_media_type(request, *FORMATS)
     chosen = choose_media_type(request, tuple(FORMATS), given)
     return await answer(
         state,
@@ -36,13 +36,17 @@ async def answer_table(
     )
 
 
-def check_json(request: Request) -> None:
-    """Raises `UnsupportedMediaType` unless the body is declared as JSON."""
+def check_media_type(request: Request, *others: str) -> str:
+    """Returns the media type of the body: JSON, or one of others."""
     given = media_type(request)
-    if not _is_json(given):
+    if given in _JSON_TYPES or given.endswith("+json"):
+        return JSON
+    if given not in others:
         raise UnsupportedMediaType(
-            f"The body must be JSON, `Content-Type: {JSON}`. Received: {given!r:.100}"
+            f"The body must have the `Content-Type` {' or '.join((JSON, *others))}. "
+            f"Received: {given!r:.100}"
         )
+    return given
 
 
 async def answer(
@@ -78,24 +82,6 @@ def declared_size(request: Request, settings: Settings) -> int:
     """Returns the size of a body, or the largest size if the client does not say."""
     length = request.headers.get("content-length")
     return settings.max_body_bytes if length is None else int(length)
-
-
-def _table_type(request: Request) -> str:
-    """Returns the media type of the body among those of tables."""
-    given = media_type(request)
-    if _is_json(given):
-        return JSON
-    if given not in FORMATS:
-        raise UnsupportedMediaType(
-            f"The body must be JSON, `Content-Type: {JSON}`, or a table in one of "
-            f"{', '.join(kind for kind in FORMATS if kind != JSON)}. "
-            f"Received: {given!r:.100}"
-        )
-    return given
-
-
-def _is_json(given: str) -> bool:
-    return given in _JSON_TYPES or given.endswith("+json")
 
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from fastapi import Response
 
-from service.api.datasets.schemas import upload_body
+from service.api.datasets.schemas import UPLOAD_BODY
 from service.api.http.routes import scoped_router
 from service.api.keys.keyring import may_predict
 from service.api.predictions.answering import answer_table
@@ -10,12 +10,12 @@ from service.api.predictions.files import predict_file
 from service.api.predictions.routes import add_routes
 from service.api.predictions.schemas import (
     FILE_NAME,
+    FILE_RESPONSE,
     REFUSED_OF_FILES,
+    TABLE_BODY,
+    TABLE_RESPONSE,
     PredictResponse,
-    file_response,
     query_parameters,
-    table_body,
-    table_response,
 )
 
 router = scoped_router("/v1/models", "predictions", may_predict)
@@ -29,10 +29,10 @@ add_routes(
     response_model=PredictResponse,
     response_description="The predictive distributions.",
     openapi_extra={
-        "requestBody": table_body(),
+        "requestBody": TABLE_BODY,
         "parameters": query_parameters("Of a table in Arrow or CSV"),
     },
-    responses={200: table_response()},
+    responses={200: TABLE_RESPONSE},
 )
 add_routes(
     router,
@@ -44,11 +44,11 @@ add_routes(
     response_class=Response,
     response_description="The file.",
     openapi_extra={
-        "requestBody": upload_body(),
+        "requestBody": UPLOAD_BODY,
         "parameters": [
             *query_parameters("In the URL", REFUSED_OF_FILES),
             FILE_NAME,
         ],
     },
-    responses={200: file_response()},
+    responses={200: FILE_RESPONSE},
 )

@@ -126,25 +126,28 @@ class PredictResponse(BaseModel):
     outputs: JsonObject | None = None
 
 
-def table_body() -> JsonObject:
-    """Returns the OpenAPI description of the body of `:predict`."""
-    schema = {"$ref": "#/components/schemas/PredictRequest"}
-    examples = {name: {"value": value} for name, value in _table_examples().items()}
-    return {
-        "required": True,
-        "content": {
-            JSON: {"schema": schema, "examples": examples},
-            ARROW: _BINARY,
-            CSV: _BINARY,
+_EXAMPLES: JsonObject = {
+    "Rows": {"value": {"instances": [_PATIENT]}},
+    "Rows by name, with an interval": {
+        "value": {
+            "instances": [dict(zip(_NAMES, _PATIENT, strict=True))],
+            "parameters": {"num_samples": 200, "intervals": [0.9]},
+        }
+    },
+    "Rows with their targets": {"value": {"instances": [_PATIENT], "targets": [151]}},
+}
+TABLE_BODY: JsonObject = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {"$ref": "#/components/schemas/PredictRequest"},
+            "examples": _EXAMPLES,
         },
-    }
-
-
-def table_response() -> JsonObject:
-    """Returns the OpenAPI description of tables in a response."""
-    return {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
-
-
+        ARROW: _BINARY,
+        CSV: _BINARY,
+    },
+}
+TABLE_RESPONSE: JsonObject = {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
 FILE_NAME = {
     "name": "name",
     "in": "query",
@@ -176,33 +179,18 @@ def query_parameters(where: str, without: Collection[str] = ()) -> list[JsonObje
     ]
 
 
-def file_response() -> JsonObject:
-    """Returns the OpenAPI description of a predicted file."""
-    return {
-        "description": "The file: its columns, then those of the predictions.",
-        "content": {
-            "application/octet-stream": _BINARY,
-            PROGRESS: {
-                "schema": {
-                    "type": "string",
-                    "format": "binary",
-                    "description": "Lines of JSON with `rows` of all `of`, then "
-                    "`preview`, and at last the name of the `file` and its "
-                    "`num_bytes`, which follow. An `error` is the last line.",
-                }
-            },
+FILE_RESPONSE: JsonObject = {
+    "description": "The file: its columns, then those of the predictions.",
+    "content": {
+        "application/octet-stream": _BINARY,
+        PROGRESS: {
+            "schema": {
+                "type": "string",
+                "format": "binary",
+                "description": "Lines of JSON with `rows` of all `of`, then `preview`, "
+                "and at last the name of the `file` and its `num_bytes`, which follow. "
+                "An `error` is the last line.",
+            }
         },
-    }
-
-
-def _table_examples() -> JsonObject:
-    patient = dict(zip(_NAMES, _PATIENT, strict=True))
-    return {
-        "Rows": {"instances": [_PATIENT]},
-        "Rows by name, with an interval": {
-            "instances": [patient],
-            "parameters": {"num_samples": 200, "intervals": [0.9]},
-        },
-        "Rows with their targets": {"instances": [_PATIENT], "targets": [151]},
-        "Columns": {"inputs": {name: [value] for name, value in patient.items()}},
-    }
+    },
+}

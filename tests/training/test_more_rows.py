@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfbbb.training import more_rows, train_table
+from tfbbb.training import more_rows, plan, train_table
 from tfbbb.training.cross_fitting import MemberRows
 
 ROWS = 120
@@ -91,3 +91,22 @@ def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
             same.model.get_weights(), better.model.get_weights(), strict=True
         )
     )
+
+
+def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(
+    monkeypatch,
+):
+    monkeypatch.setattr(plan, "FEWEST_ROWS_TO_HOLD_OUT", 100)
+    stages = []
+    found = train_table(
+        table(),
+        {"target": "y", "training": {"steps": 40}, "model": MODEL},
+        report=lambda at: stages.append(at.stage),
+    )
+    assert len(found.held_out_rows) == 12
+    assert stages[-1] == "4 members go on training"
+    (kept,) = [trial for trial in found.recipe["tried"] if trial["kept"]]
+    assert kept["temperature"] == found.recipe["chosen"]["temperature"]
+    # Of 40 steps, 16 are those of the trial.
+    assert found.recipe["steps"] == 40
+    assert len(found.model.members) == 4

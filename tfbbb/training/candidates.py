@@ -60,7 +60,7 @@ def train_candidates(
                 most_seconds=(end - run.clock.elapsed) / (parts - number),
                 seed=run.spec.training.seed,
             )
-            every, choice, trial = model, None, _NOT_COMPARED
+            choice, trial = None, _NOT_COMPARED
             if compares:
                 choice = choose(model, members.measuring, *measured)
                 trial = choice.best
@@ -72,7 +72,7 @@ def train_candidates(
             # Another network or likelihood need not diverge.
             continue
         network = plan.networks[name]
-        found.append(Candidate(name, network, every, model, choice, outcome, trial))
+        found.append(Candidate(name, network, model, choice, outcome, trial))
     if not found:
         # The rate that was asked for: by now, its schedule may have ended at 0.
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)

@@ -5,99 +5,72 @@ from dataclasses import replace
 import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.result import NotFiniteError
 from tfbbb.training.candidates import fit_members
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import most_likely
-from tfbbb.training.loop import Outcome
 from tfbbb.training.plan import kl_schedule_at
 from tfbbb.training.run import Candidate, Run
-from tfbbb.training.spec.families import KLSchedulePart
 from tfbbb.training.temperature_choice import choice_with_more_rows, choose
 
 
 def train_after_trial(run: Run) -> tuple[Candidate, int]:
-    """Goes on training the best network, and returns it with the number of steps.
+    """Goes on training the members of the best temperature of the best network.
 
-    Where several members left out each row, those of the best temperature go on with
-    more rows: see `train_on_more_rows`. Otherwise all of its members take the steps
-    that are left, and the temperature is chosen anew.
-    """
-    if sees_more_rows(run.members):
-        return train_on_more_rows(run)
-    candidate, members, model = run.best, run.members, run.best.every
-    try:
-        outcome = _fit(run, model, members, run.plan.schedule, "go on training")
-        choice = choose(model, members.measuring, *run.measured_rows())
-    except (TrainingDivergedError, NotFiniteError):
-        return candidate, 0
-    before = candidate.outcome
-    trained = replace(
-        candidate,
-        model=choice.model,
-        choice=choice,
-        trial=choice.best,
-        outcome=replace(
-            outcome,
-            step=before.step + outcome.step,
-            epoch=before.epoch + outcome.epoch,
-            best_epoch=before.epoch + outcome.best_epoch,
-        ),
-    )
-    best = most_likely([candidate.trial, trained.trial])
-    return (candidate if best is candidate.trial else trained), outcome.step
+    Returns the network and the number of steps: 0 if rows left out gain nothing.
 
-
-def train_on_more_rows(run: Run) -> tuple[Candidate, int]:
-    """Goes on training the members of a network, where rows left out gain by it.
-
-    Each row was left out by several members, which chose the temperature and calibrate
-    the answers. Now all of these but one train on it, too, at the same temperature.
-    The one that is left predicts the row before and after, each time calibrated by one
+    If several members left out each row, all of these but one now train on it, too. The
+    one that is left predicts the row before and after, each time calibrated by one
     factor. If the rows are more likely afterwards, the new members are kept, and the
     gain of the mixture is multiplied by the ratio of the factors.
     """
     candidate, prepared, members = run.best, run.prepared, run.members
     choice, seed = candidate.choice, run.spec.training.seed
     assert choice is not None
-    groups = prepared.groups if prepared.last is None else prepared.last
-    left_out = left_out_by_one(members, groups, seed)
+    sees_more = sees_more_rows(members)
+    going_on, said = replace(members, temperatures=(1.0,)), "go on training"
+    if sees_more:
+        groups = prepared.groups if prepared.last is None else prepared.last
+        going_on = left_out_by_one(members, groups, seed)
+        said += " with more rows"
     model = candidate.model.members.mixture(range(members.group_size))
-    schedule = kl_schedule_at(choice.best.temperature)
-    try:
-        said = "go on training with more rows"
-        outcome = _fit(run, model, left_out, schedule, said)
-    except TrainingDivergedError:
-        return candidate, 0
-    better = choice_with_more_rows(
-        choice, members.measuring, model, left_out.measuring, *run.measured_rows()
-    )
-    if better is None:
-        return candidate, 0
-    better = replace(better, model=model)
-    return replace(candidate, model=model, choice=better), outcome.step
-
-
-def _fit(
-    run: Run,
-    model: BayesianModel,
-    members: MemberRows,
-    schedule: KLSchedulePart,
-    said: str,
-) -> Outcome:
     run.report.begin()
-    return fit_members(
-        run,
-        model,
-        members,
-        run.plan.after_trial,
-        schedule,
-        folder="after_trial/",
-        name=run.best.name,
-        stage=f"{members.num_members} members {said}",
-        seed=run.spec.training.seed + 1,
+    try:
+        outcome = fit_members(
+            run,
+            model,
+            going_on,
+            run.plan.after_trial,
+            kl_schedule_at(choice.best.temperature),
+            folder="after_trial/",
+            name=candidate.name,
+            stage=f"{going_on.num_members} members {said}",
+            seed=seed + 1,
+        )
+        measured = going_on.measuring, *run.measured_rows()
+        if sees_more:
+            more = choice_with_more_rows(choice, members.measuring, model, *measured)
+            if more is None:
+                return candidate, 0
+            more = replace(more, model=model)
+            return replace(candidate, model=model, choice=more), outcome.step
+        found = choose(model, *measured)
+    except (TrainingDivergedError, NotFiniteError):
+        return candidate, 0
+    best = replace(found.best, temperature=choice.best.temperature)
+    if most_likely([candidate.trial, best]) is candidate.trial:
+        return candidate, 0
+    trials = tuple(best if each is choice.best else each for each in choice.trials)
+    found = replace(found, best=best, trials=trials)
+    before = candidate.outcome
+    outcome = replace(
+        outcome,
+        step=before.step + outcome.step,
+        epoch=before.epoch + outcome.epoch,
+        best_epoch=before.epoch + outcome.best_epoch,
     )
+    trained = replace(candidate, model=model, choice=found, trial=best, outcome=outcome)
+    return trained, outcome.step - before.step
 
 
 def sees_more_rows(members: MemberRows) -> bool:

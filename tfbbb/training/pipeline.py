@@ -104,9 +104,8 @@ def make_plan(run: Run) -> Run:
     )
     of_step = sum(seconds_per_step(network, plan.batch_size) for network in networks)
     seconds = plan.trial.steps * of_step
-    further = plan.after_trial.steps * of_step / len(networks)
-    if sees_more_rows(members):
-        further /= len(plan.temperatures)
+    of_members = len(networks) * len(plan.temperatures)
+    further = plan.after_trial.steps * of_step / of_members
     run.clock.expect("steps", seconds)
     run.clock.expect("linear network", 0.2 * seconds + 1.0)
     run.clock.expect("after the choice", further + 1.5)

@@ -66,7 +66,6 @@ class Candidate:
     Attributes:
         name: What tells the network apart from the others of the plan.
         network: The network, without members.
-        every: The members of all temperatures.
         model: The mixture of the members of its best temperature.
         choice: How the temperature was chosen; None if there was nothing to choose.
         outcome: How the training ended.
@@ -75,7 +74,6 @@ class Candidate:
 
     name: str
     network: ModelSpec
-    every: BayesianModel
     model: BayesianModel
     choice: TemperatureChoice | None
     outcome: Outcome

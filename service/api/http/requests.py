@@ -13,8 +13,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.shared.database import timestamp
-from service.shared.logs import ACCESS
+from service.shared.logs import ACCESS, format_time
 from tfbbb.base.types import JsonObject
 
 logger = logging.getLogger(ACCESS)
@@ -130,7 +129,7 @@ def _log(
 ) -> None:
     caller = scope.get("state", {}).get("caller")
     line = {
-        "time": timestamp(round(at, 6)),
+        "time": format_time(at),
         "method": method,
         "path": scope["path"],
         "status": status,

@@ -22,6 +22,8 @@ _QUICK_SECONDS = 0.003
 # taken, because one of them may take long for itself.
 _CROWDED_SECONDS, _LEAST_TAKEN = 0.2, 16
 _FIRST_SECONDS_PER_REQUEST, _GAIN = 3e-4, 0.1
+# So many requests begin before the event loop attends to others, which may be refused.
+_BEGUN_TOGETHER = 16
 
 
 @dataclass(eq=False)
@@ -127,6 +129,9 @@ class Batcher:
         self._settings = settings
         # Predictions whose headers have arrived, and those that are read or answered.
         self._arrived = 0
+        # How many more may begin in this turn of the event loop, and those that wait.
+        self._may_begin = _BEGUN_TOGETHER
+        self._beginning: deque[asyncio.Future[None]] = deque()
         self._requests = 0
         self._bytes = 0
         # Between two answers of the event loop, while it is crowded (Little 1961).
@@ -184,6 +189,32 @@ class Batcher:
     def leave(self) -> None:
         """Notes that a request that has arrived is answered, or its client is gone."""
         self._arrived -= 1
+
+    async def begin(self) -> None:
+        """Waits for the turn of the event loop in which a request begins.
+
+        The loop reads what hundreds of connections have sent in one turn. If all of
+        these requests began in the next one, nobody would be refused meanwhile.
+        """
+        if not self._may_begin:
+            turn = asyncio.get_running_loop().create_future()
+            self._beginning.append(turn)
+            await turn
+        elif self._may_begin == _BEGUN_TOGETHER:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+            self._may_begin -= 1
+        else:
+            self._may_begin -= 1
+
+    def _next_turn(self) -> None:
+        self._may_begin = _BEGUN_TOGETHER
+        while self._beginning and self._may_begin:
+            turn = self._beginning.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                self._may_begin -= 1
+        if self._may_begin < _BEGUN_TOGETHER:
+            asyncio.get_running_loop().call_soon(self._next_turn)
 
     async def answer(self, task: Task) -> Any:
         """Returns the answer of a task; if cancelled, drops the task.

@@ -115,6 +115,10 @@ class Models:
             self._metrics.refused.inc()
         return refusal
 
+    async def begin(self) -> None:
+        """Waits for the turn of the event loop in which a prediction begins."""
+        await self._batcher.begin()
+
     def leave(self) -> None:
         """Notes that a prediction that has arrived is answered, or its client gone."""
         self._batcher.leave()

@@ -1,9 +1,12 @@
 """Requests that FastAPI does not handle."""
 
 import asyncio
+import functools
 import http
+import re
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -15,13 +18,29 @@ from service.shared.errors import Overloaded
 _MAX_HEAD_BYTES = 2**16
 _SECONDS_OF_HEAD = 30.0
 
+# The ends of the paths of predictions.
+_PREDICTIONS = (b":predict", b"/infer")
+_OTHER_FIELDS = (
+    rb"(?:(?!content-length:|transfer-encoding:|expect:|upgrade:|"
+    rb"connection:(?! *keep-alive\r))[\w-]+:[^\r\n]*\r\n)*"
+)
+# The head of a prediction of so many bytes, on a connection that stays open.
+_PREDICTION = re.compile(
+    rb"POST /[^ ?\r\n]*(?::predict|/infer)(?:\?[^ \r\n]*)? HTTP/1\.1\r\n(?i:"
+    + _OTHER_FIELDS
+    + rb"content-length: *(\d{1,15})\r\n"
+    + _OTHER_FIELDS
+    + rb")\r\n"
+)
+_REQUEST_ID = re.compile(rb"(?i)\r\n%b: *([^\r\n]*)" % HEADER.encode())
+
 
 class JsonErrorProtocol(HttpToolsProtocol):
     """HTTP that answers malformed requests with a JSON error too.
 
-    It also refuses predictions while the service is overloaded. A refusal here costs a
-    fifth of one by the application: under three times the load that can be answered,
-    this leaves the time to answer. It is counted, but not logged.
+    It also refuses predictions while the service is overloaded, before they are parsed.
+    A refusal here costs a tenth of one by the application: under three times the load
+    that can be answered, this leaves the time to answer. It is counted, but not logged.
 
     The parser keeps headers, trailers and the framing of chunks without a limit, before
     any key is checked. So they must end within some bytes and seconds.
@@ -30,9 +49,24 @@ class JsonErrorProtocol(HttpToolsProtocol):
     # Bytes received since the headers, a part of the body or the message ended.
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
-    _refusal: Overloaded | None = None
+    # Whether the parser has no part of a message.
+    _is_between = True
+    # The response to a refused prediction, and the bytes of its body that are to come.
+    _refusal = b""
+    _unread = 0
+    _refused_at = float("-inf")
     # Whether the service counts the prediction that is being answered.
     _is_counted = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._application, self.app = self.app, self._begin
+
+    async def _begin(self, scope: Any, receive: Any, send: Any) -> None:
+        """Begins a request, a prediction in its turn."""
+        if self._is_counted:
+            await self.app_state["service"].models.begin()
+        await self._application(scope, receive, send)
 
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
@@ -49,6 +83,8 @@ class JsonErrorProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses what the client sends, and refuses headers without an end."""
+        if self._is_between and (self.cycle is None or self.cycle.response_complete):
+            data = self._after_refused(data)
         while data and not self.transport.is_closing():
             left = _MAX_HEAD_BYTES - self._head_bytes
             piece, data = data[:left], data[left:]
@@ -70,60 +106,81 @@ class JsonErrorProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Notes when the request has arrived."""
         super().on_message_begin()
+        self._is_between = False
         self.scope["arrived"] = time.monotonic()  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
-        """Starts the request, unless it is refused."""
+        """Starts the request, which others count from now on."""
         self._end_head()
-        # The application refuses others, such as those that wait for an earlier one.
+        path = self.url.partition(b"?")[0]
         is_alone = self.cycle is None or self.cycle.response_complete
-        if is_alone and self._is_plain_prediction():
-            self._refusal = self.app_state["service"].models.arrive()
-            self._is_counted = self._refusal is None
-        if self._refusal is None:
-            super().on_headers_complete()
-            assert self.cycle is not None
-            if not self.expect_100_continue:  # Else there are two heads.
-                joined = _JoinedHead(self.transport)
-                self.cycle.transport = joined  # type: ignore[assignment]
+        if is_alone and not self._is_counted and path.endswith(_PREDICTIONS):
+            # The application may refuse it.
+            self._is_counted = self._arrive() is None
+        super().on_headers_complete()
+        assert self.cycle is not None
+        if not self.expect_100_continue:  # Else there are two heads.
+            joined = _JoinedHead(self.transport)
+            self.cycle.transport = joined  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
-        """Takes a part of the body, which a refused request may have too."""
+        """Takes a part of the body."""
         self._end_head()
-        if self._refusal is None:
-            super().on_body(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Answers a refused request, when it has ended."""
+        """Notes that the parser has all of the request."""
         self._end_head()
-        if self._refusal is None:
-            super().on_message_complete()
-            return
-        refusal, self._refusal = self._refusal, None
-        given = dict(self.headers).get(HEADER.lower().encode(), b"").decode("latin-1")
-        headers = {**refusal.headers, HEADER: choose_request_id(given)}
-        self._send(refusal.status, headers, error_body(str(refusal), refusal.code))
-        self.on_response_complete()
+        self._is_between = True
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Makes room for the next prediction."""
         self._leave()
         super().on_response_complete()
 
+    def _after_refused(self, data: bytes) -> bytes:
+        """Returns what follows a prediction that is refused, which is not parsed."""
+        if not self._refusal:
+            head = _PREDICTION.match(data)
+            refusal = None if head is None else self._arrive()
+            if head is None or refusal is None:
+                self._is_counted = head is not None
+                return data
+            self._end_head()
+            given = _REQUEST_ID.search(data, 0, head.end())
+            request_id = choose_request_id(given[1].decode("latin-1") if given else "")
+            response = _refused(str(refusal), refusal.headers["Retry-After"])
+            self._refusal = response.replace(b"REQUEST", request_id.encode(), 1)
+            self._unread, data = int(head[1]), data[head.end() :]
+        if len(data) < self._unread:
+            self._unread -= len(data)
+            return b""
+        self.transport.write(self._refusal)
+        data, self._refusal = data[self._unread :], b""
+        self._refused_at = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_handler()
+        return data
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Closes a connection on which nothing was answered or refused for long."""
+        seconds = self.timeout_keep_alive
+        if self._refusal or self.loop.time() < self._refused_at + seconds:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                seconds, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _arrive(self) -> Overloaded | None:
+        refusal: Overloaded | None = self.app_state["service"].models.arrive()
+        return refusal
+
     def _leave(self) -> None:
         if self._is_counted:
             self._is_counted = False
             self.app_state["service"].models.leave()
-
-    def _is_plain_prediction(self) -> bool:
-        """Whether the request is a prediction on a connection that stays open."""
-        return (
-            self.url.partition(b"?")[0].endswith((b":predict", b"/infer"))
-            and "service" in self.app_state
-            and self.parser.should_keep_alive()
-            and not self.expect_100_continue
-            and not self.parser.should_upgrade()
-        )
 
     def _begin_head(self) -> None:
         self._head_timer = self.loop.call_later(_SECONDS_OF_HEAD, self._refuse_late)
@@ -147,14 +204,22 @@ class JsonErrorProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
             body = error_body(message, http.HTTPStatus(status).name.lower())
-            self._send(status, {"Connection": "close"}, body)
+            self.transport.write(_response(status, {"Connection": "close"}, body))
         self.transport.close()
 
-    def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+def _response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
+    lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+@functools.lru_cache(1024)
+def _refused(message: str, seconds: str) -> bytes:
+    """Returns the response to a prediction, with `REQUEST` in place of its id."""
+    headers = {HEADER: "REQUEST", "Retry-After": seconds}
+    return _response(Overloaded.status, headers, error_body(message, Overloaded.code))
 
 
 class _JoinedHead:

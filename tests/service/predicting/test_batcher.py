@@ -263,6 +263,24 @@ def test_requests_count_from_their_headers_on() -> None:
     assert batcher.arrive() is None
 
 
+def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
+    async def test() -> None:
+        batcher, begun = Queue().batcher, [0]
+
+        async def begin() -> None:
+            await batcher.begin()
+            begun[-1] += 1
+
+        requests = [asyncio.create_task(begin()) for _ in range(100)]
+        while not all(request.done() for request in requests):
+            await asyncio.sleep(0)
+            begun.append(0)
+        assert sum(begun) == 100
+        assert max(begun) <= 16
+
+    run(test())
+
+
 def test_the_time_of_a_request_counts_from_its_arrival() -> None:
     async def test() -> None:
         queue = Queue()

@@ -7,13 +7,17 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import Mock, call
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from service.api.http import protocol
 from service.api.server import raise_descriptor_limit
+from service.shared.errors import Overloaded
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving
 
@@ -141,6 +145,72 @@ def test_head_is_sent_with_the_body_or_at_the_next_turn() -> None:
     sent = asyncio.run(respond(b"head", b"one", b"two"))
     assert sent == [call.writelines([b"head", b"one"]), call.write(b"two")]
     assert asyncio.run(respond(b"head")) == [call.write(b"head")]
+
+
+HEAD = b"POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n"
+REQUEST = HEAD + b"Content-Length: 9\r\n\r\n123456789"
+
+
+def responses(*pieces: bytes) -> tuple[list[bytes], list[str]]:
+    """What an overloaded service writes after each piece, and what it begins."""
+    models, transport = Mock(), Mock()
+    models.arrive.side_effect = lambda: Overloaded("too much")
+    transport.is_closing.return_value = False
+    written: list[bytes] = []
+    begun: list[str] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        begun.append(scope["path"])
+
+    async def run() -> None:
+        config = uvicorn.Config(application, log_config=None, access_log=False)
+        config.load()
+        state = {"service": Mock(models=models)}
+        connection = protocol.JsonErrorProtocol(config, ServerState(), state)
+        connection.connection_made(transport)
+        for piece in pieces:
+            transport.write.reset_mock()
+            connection.data_received(piece)
+            written.append(b"".join(x.args[0] for x in transport.write.mock_calls))
+        await asyncio.sleep(0)
+        connection.connection_lost(None)
+
+    asyncio.run(run())
+    return written, begun
+
+
+@pytest.mark.parametrize("place", [-9, -5])
+def test_refused_prediction_is_answered_when_it_has_come(place: int) -> None:
+    whole, begun = responses(REQUEST, REQUEST)
+    assert whole[0] == whole[1]
+    assert whole[0].startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert b"\r\nX-Request-Id: mine\r\nRetry-After: 1\r\n" in whole[0]
+    assert b'{"error":"too much","code":"overloaded","field":null}' in whole[0]
+    pieces, begun_then = responses(REQUEST[:place], REQUEST[place:], REQUEST)
+    assert pieces == [b"", whole[0], whole[0]]
+    assert not begun
+    assert not begun_then
+
+
+def test_prediction_whose_head_comes_in_pieces_is_parsed() -> None:
+    written, begun = responses(REQUEST[:3], REQUEST[3:])
+    assert (written, begun) == ([b"", b""], ["/v1/models/m:predict"])
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"Content-Length: 3\r\nContent-Length: 9",
+        b"Content-Length: 9\r\nTransfer-Encoding: chunked",
+        b"Content-Length : 9",
+        b"Content-Length: 9\r\n folded",
+        b"Content-Length: 9\r\nConnection: close",
+        b"Content-Length: 9\r\nExpect: 100-continue",
+    ],
+)
+def test_the_parser_gets_what_others_could_frame_in_another_way(field: bytes) -> None:
+    assert protocol._PREDICTION.match(REQUEST)
+    assert not protocol._PREDICTION.match(HEAD + field + b"\r\n\r\n123456789")
 
 
 def test_service_may_have_more_connections_than_systems_begin_with() -> None:

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from service.job_process.heartbeat import Heartbeat
 from service.job_process.limits import Limits
 from service.job_process.publish import CancelledError, publish, staging_directory
+from service.job_process.table_trainer import Export, TableTrainer
 from service.job_process.upkeep import remove_scratch
 from service.shared.database import LOST
 from service.shared.database.tables import Job
@@ -30,30 +30,6 @@ class ShutdownError(Exception):
     """The process must end; its job goes back to the queue."""
 
 
-# Writes a trained model as a SavedModel at a path that does not exist yet.
-Export = Callable[[Path], None]
-
-
-class Trainer(Protocol):
-    """Trains the model of a job."""
-
-    def prepare(self, should_stop: Callable[[], bool]) -> None:
-        """Does before the first job what jobs would wait for, until it should stop."""
-
-    def train(
-        self,
-        job: Job,
-        serving: int | None,
-        report: Callable[[Progress], None],
-        should_stop: Callable[[], bool],
-        clock: JobClock,
-    ) -> Export:
-        """Trains, and continues where an earlier attempt stopped.
-
-        Tells the clock which part of the work begins.
-        """
-
-
 @dataclass(frozen=True)
 class Attempt:
     """One attempt of a job."""
@@ -62,15 +38,12 @@ class Attempt:
     lease: Lease
     # Set when the process must end before the job does.
     stopping: threading.Event
-    trainer: Trainer
+    trainer: TableTrainer
     # Ends the process at once, if the attempt is over its limits.
     end: Callable[[], object]
 
     def run(self) -> bool:
-        """Runs the attempt; returns whether the process can run another one.
-
-        Records the result in the database, unless the lease has ended.
-        """
+        """Runs the attempt; returns whether the process can run another one."""
         try:
             failure = self._work()
             if failure is not None:
@@ -134,12 +107,9 @@ class Attempt:
                 self._save_checkpoints()
             heartbeat.report(progress)
 
+        told = serving, report, heartbeat.should_stop, clock
         try:
-            return self._retry(
-                lambda: self.trainer.train(
-                    job, serving, report, heartbeat.should_stop, clock
-                )
-            )
+            return self._retry(lambda: self.trainer.train(job, *told))
         except Interrupted:
             self._save_checkpoints()
             raise

@@ -1,9 +1,9 @@
 """Renews the lease of a running job, records its progress, and enforces its limits."""
 
 import logging
+import math
 import threading
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy.exc import DBAPIError
@@ -38,16 +38,11 @@ class Heartbeat:
         clock: JobClock | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self._clock = clock
-        self._limits = limits
-        self._timed_at = float("-inf")
-        self._stage = ""
+        self._queue, self._lease, self._stopping = queue, lease, stopping
+        self._clock, self._limits = clock, limits
+        self._stage, self._timed_at = "", float("-inf")
         self.stale = self.cancelled = False
-        self._queue = queue
-        self._lease = lease
-        self._stopping = stopping
-        # The first heartbeat renews the lease at once, because the start of the process
-        # takes time.
+        # The first heartbeat renews the lease at once: the process has taken time.
         self._renewed_at = float("-inf")
         self._progress: JsonObject | None = None
         self._epochs: list[JsonObject] = []
@@ -61,12 +56,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        type_: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
         self._thread.join()
         if not self.stale:
@@ -84,25 +74,23 @@ class Heartbeat:
 
     def report(self, progress: "Progress") -> None:
         """Stores the progress of training; the next heartbeat records it."""
+        # JSON has only finite numbers.
         figures = {
-            name: _finite_or_none(value) for name, value in progress.figures.items()
+            name: float(value) if math.isfinite(value) else None
+            for name, value in progress.figures.items()
         }
-        position = {
-            "epoch": progress.epoch,
-            "epochs": progress.epochs,
-            "step": progress.step,
-            "steps": progress.steps,
-        }
-        stage = {"stage": progress.stage} if progress.stage else {}
+        names = ("epoch", "epochs", "step", "steps")
+        position = {name: getattr(progress, name) for name in names}
+        if progress.stage:
+            position["stage"] = progress.stage
         with self._lock:
             if figures:
                 self._figures = figures
-                self._epochs.append({**position, **stage, **figures})
+                self._epochs.append(position | figures)
+            # Reports within an epoch keep the figures of the latest epoch.
             self._progress = {
                 **position,
-                **stage,
                 "saved_step": progress.saved_step,
-                # Reports within an epoch keep the figures of the latest epoch.
                 "figures": self._figures,
             }
 
@@ -152,19 +140,13 @@ class Heartbeat:
         epochs: list[JsonObject],
         timing: JsonObject | None,
     ) -> None:
-        lease_age = time.monotonic() - self._renewed_at
+        begin = time.monotonic()
+        lease_age = begin - self._renewed_at
         is_due = lease_age > self._queue.settings.lease_seconds / 3
         if progress is not None or timing is not None or is_due:
-            begin = time.monotonic()
-            self.cancelled |= self._queue.heartbeat(
-                self._lease, progress, epochs, timing
-            )
+            told = progress, epochs, timing
+            self.cancelled |= self._queue.heartbeat(self._lease, *told)
             self._renewed_at = begin
         elif self._queue.must_stop(self._lease):
             # Finds out which: a cancelled job, or a stale lease.
             self.cancelled |= self._queue.heartbeat(self._lease)
-
-
-def _finite_or_none(value: float) -> float | None:
-    # JSON has only finite numbers.
-    return float(value) if abs(value) < float("inf") else None

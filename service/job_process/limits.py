@@ -20,17 +20,12 @@ class Limits:
     """The limits of one attempt; `end` ends its process."""
 
     def __init__(self, queue: Queue, lease: Lease, end: Callable[[], object]) -> None:
-        self._queue = queue
-        self._lease = lease
-        self._end = end
+        self._queue, self._lease, self._end = queue, lease, end
         self._began = time.monotonic()
         self._asked_at: float | None = None
 
     def enforce(self, *, must_stop: bool) -> None:
-        """Ends the process if the attempt is over a limit, and records the reason.
-
-        An attempt that was asked to stop has time to do so.
-        """
+        """Ends the process if the attempt is over a limit, and records the reason."""
         settings, queue, lease = self._queue.settings, self._queue, self._lease
         now = time.monotonic()
         if must_stop:

@@ -50,10 +50,7 @@ class Process:
             self._redirect([file.fileno()] * len(_OUTPUTS))
 
     def start_anew(self) -> NoReturn:
-        """Replaces the program by a new run of itself, which has no memory of jobs.
-
-        The process stays the child of its parent. With `once` it ends.
-        """
+        """Replaces the program by a new run of itself; ends it if it runs one job."""
         if self._once:
             end_process(1)
         self._redirect(self._outputs)

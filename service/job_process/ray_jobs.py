@@ -8,6 +8,7 @@ attempt. Ray refuses a second submission of one id, so each attempt runs once.
 import errno
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -101,19 +102,15 @@ class RayJobs:
             return
         how = _first_line(details.message or details.status)
         reason = f"its Ray job {name} ended before it began: {how}"
-        try:
+        with suppress(StaleAttemptError):
             self._queue.record_death(lease, reason)
-        except StaleAttemptError:
-            return
 
     def _variables(self) -> JsonObject:
         """Returns the settings as variables of a node, whose directory is another."""
         settings = self._queue.settings
-        directories = {
-            "data_dir": settings.data_dir.absolute(),
-            "models": settings.models.absolute(),
-        }
-        return dict(settings.model_copy(update=directories).environment())
+        names = ("data_dir", "models")
+        places = {name: getattr(settings, name).absolute() for name in names}
+        return dict(settings.model_copy(update=places).environment())
 
     def _ask(self, request: Callable[[JobSubmissionClient], Result]) -> Result:
         try:

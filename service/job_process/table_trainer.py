@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 import tfbbb
-from service.job_process.attempt import Export
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Writes a trained model as a SavedModel at a path that does not exist yet.
+Export = Callable[[Path], None]
+
 # Enough to choose a likelihood for.
 _REHEARSED_ROWS = 100
 
@@ -45,10 +47,7 @@ class TableTrainer:
     settings: Settings
 
     def prepare(self, should_stop: Callable[[], bool]) -> None:
-        """Imports what training needs, and takes the first steps of a small network.
-
-        The first steps of a process take seconds longer than those of later trainings.
-        """
+        """Imports what training needs, and takes its first steps, which are slow."""
         clock = JobClock()
         clock.begin("loading")
         import_tensorflow()
@@ -76,7 +75,7 @@ class TableTrainer:
         should_stop: Callable[[], bool],
         clock: JobClock,
     ) -> Export:
-        """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
+        """Trains the network of a job, from where an earlier attempt stopped."""
         spec = _spec(job)
         import_tensorflow()
         from tfbbb.tables.scan import TableScan

@@ -68,11 +68,7 @@ def repeat(step: Callable[[], bool], stopping: threading.Event, pause: float) ->
 
 
 def remove_scratch(queue: Queue, job_id: str) -> None:
-    """Removes the scratch directory of a job that has ended or was deleted.
-
-    Locks the job while it moves the scratch aside, so that the first attempt of a
-    retried job creates a new one.
-    """
+    """Removes the scratch of a job that has ended or was deleted."""
     files = JobFiles(queue.settings, job_id)
     with queue.database.writing() as session:
         job = session.get(Job, job_id, with_for_update=True)

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 
-from service.job_process.attempt import Attempt, Trainer, describe_failure
+from service.job_process.attempt import Attempt, describe_failure
 from service.job_process.process import Process
+from service.job_process.table_trainer import TableTrainer
 from service.job_process.upkeep import Upkeep, repeat
 from service.shared.files import JobFiles
 from service.shared.living_workers import WorkerFile
@@ -29,25 +30,19 @@ _SECONDS_FOR_OTHERS = 1.0
 
 
 class Worker:
-    """Runs jobs, one after the other, until the process must end.
-
-    One that `prepares` imports its libraries when a table is uploaded.
-    """
+    """Runs jobs one after the other; one that `prepares` imports libraries early."""
 
     def __init__(
         self,
         queue: Queue,
-        trainer: Trainer,
+        trainer: TableTrainer,
         process: Process,
         stopping: threading.Event,
         *,
         prepares: bool = True,
     ) -> None:
-        self._queue = queue
-        self._trainer = trainer
-        self._process = process
-        self._stopping = stopping
-        self._prepares = prepares
+        self._queue, self._trainer, self._process = queue, trainer, process
+        self._stopping, self._prepares = stopping, prepares
         self._upkeep = Upkeep(queue)
         self._file = WorkerFile(queue.settings)
         # None before the first look: earlier uploads may be of last week.
@@ -85,12 +80,9 @@ class Worker:
             raise
         try:
             logger.info("%s", lease)
+            end = self._process.start_anew
             is_as_new = Attempt(
-                self._queue,
-                lease,
-                self._stopping,
-                self._trainer,
-                self._process.start_anew,
+                self._queue, lease, self._stopping, self._trainer, end
             ).run()
         finally:
             self._process.write_to(None)
@@ -101,10 +93,7 @@ class Worker:
         return is_as_new
 
     def _prepare(self) -> None:
-        """Imports the libraries when a table was uploaded, and later gives them back.
-
-        A job mostly follows an upload, and would wait for them.
-        """
+        """Imports the libraries after an upload, and later gives them back."""
         newest = self._queue.newest_upload()
         seen, self._newest_upload = self._newest_upload, newest
         now = time.monotonic()
@@ -121,10 +110,7 @@ class Worker:
 
 
 def stop_on_signals(*, until_input_ends: bool = False) -> threading.Event:
-    """Returns an event that SIGTERM, SIGINT or the end of the input set.
-
-    The input of a child process ends with its parent.
-    """
+    """Returns an event that SIGTERM, SIGINT or the end of the input set."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopping.set())
@@ -140,7 +126,7 @@ def stop_on_signals(*, until_input_ends: bool = False) -> threading.Event:
 
 def run_worker(
     queue: Queue,
-    trainer: Trainer,
+    trainer: TableTrainer,
     stopping: threading.Event,
     *,
     job_id: str | None = None,

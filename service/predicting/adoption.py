@@ -52,11 +52,9 @@ class Ledger:
 
     def labelled(self) -> set[tuple[str, int]]:
         """Returns the versions that labels point at."""
-        columns = (Label.name, Label.number)
         with report_outage(), self._database.reading() as session:
-            return {
-                (name, number) for name, number in session.execute(select(*columns))
-            }
+            found = session.execute(select(Label.name, Label.number))
+            return {(name, number) for name, number in found}
 
     def made_latest(self) -> dict[str, MadeLatest]:
         """Returns the versions that somebody has made `latest`, by model."""
@@ -98,7 +96,6 @@ class Ledger:
                         name=name,
                         number=number,
                         digest=digest,
-                        job_id=None,
                         lineage=dict(manifest.lineage or {}),
                         created_at=self._database.now(session),
                     )
@@ -122,9 +119,7 @@ def _check_published(session: Session, manifest: Manifest) -> None:
 
 def _check(version: ModelVersion, digest: str) -> None:
     what = f"version {version.number} of the model {version.name!r}"
-    advice = (
-        "numbers are never used twice, so rename the directory to a new, higher number."
-    )
+    advice = "numbers are never used twice, so rename the directory to a higher one."
     if version.deleted_at is not None:
         raise AdoptionError(f"{what} was deleted; {advice}")
     if version.digest != digest:

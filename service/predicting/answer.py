@@ -208,10 +208,7 @@ def prepare(
 
 
 def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
-    """Predicts blocks of rows of requests with the same batch key, all at once.
-
-    A request whose batch key is None is predicted alone, and whole.
-    """
+    """Predicts blocks with one batch key together; one without a key comes alone."""
     request = blocks[0].request
     tensors, targets = _join(blocks)
     if targets is not None:
@@ -268,11 +265,7 @@ def _check_questions(asked: Sequence[Question], manifest: Manifest) -> None:
 def _answers_per_draw(
     asked: Sequence[Question], query: Query, manifest: Manifest
 ) -> int:
-    """Returns how many numbers per row and draw a request asks for.
-
-    The moments count as one number. Beside them, each level is one number per target
-    to sort for, each sample one per target to return, and targets are one number.
-    """
+    """Returns how many numbers a request asks for per row and draw, moments as one."""
     count = 1
     width = max((1, *(k or 1 for k in manifest.targets.shape)))
     for question in asked:
@@ -296,20 +289,14 @@ def _check_work(num_rows: int, num_samples: int, per_draw: int, most: int) -> No
 
 def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
     """Returns the tensors and the targets of all blocks."""
-    first = blocks[0].request
     tensors = Tensors(
         {
-            name: _joined([block.request.inputs[name][block.rows] for block in blocks])
-            for name in first.inputs
+            name: _joined([request.inputs[name][rows] for request, rows in blocks])
+            for name in blocks[0].request.inputs
         }
     )
-    if first.targets is None:
-        return tensors, None
-    targets = [block.request.targets for block in blocks]
-    rows = [block.rows for block in blocks]
-    return tensors, _joined(
-        [t.values[some] for t, some in zip(targets, rows, strict=True) if t is not None]
-    )
+    targets = [x.targets.values[rows] for x, rows in blocks if x.targets is not None]
+    return tensors, _joined(targets) if targets else None
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -386,10 +373,7 @@ def swap_draws(values: object, question: Question) -> Any:
 def check_finite(
     outputs: Mapping[str, np.ndarray | JsonList], request: Request
 ) -> None:
-    """Checks that all numbers about the rows are finite.
-
-    Inputs and weights are, so only extreme values can overflow.
-    """
+    """Checks that all numbers about the rows are finite: extreme values overflow."""
     version = request.version
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,11 +28,7 @@ _BEGUN_TOGETHER = 16
 
 @dataclass(eq=False)
 class Task:
-    """A request that waits to be computed.
-
-    Tasks with the same key may be computed together, and in blocks of rows; one without
-    a key is computed alone and whole.
-    """
+    """A request to compute: with others of its key and in blocks, if it has a key."""
 
     subject: Any
     key: Hashable | None
@@ -123,7 +119,9 @@ class Batcher:
         compute: Callable[[Sequence[Portion]], Sequence[Any]],
         finish: Callable[[Any, Sequence[Any]], Any],
         settings: Settings,
+        note_refusal: Callable[[], None] = lambda: None,
     ) -> None:
+        self._note_refusal = note_refusal
         self._compute = compute
         self._finish = finish
         self._settings = settings
@@ -156,18 +154,12 @@ class Batcher:
         """The number of requests that have no answer yet."""
         return max(self._arrived, self._requests)
 
-    def admitted(self, size: int) -> AbstractContextManager[None]:
-        """Counts a request with the bytes of its body until the block ends.
-
-        Raises `Overloaded` if too many wait, before the body is read.
-        """
-        refusal = self._refusal(size, self._requests)
-        if refusal is not None:
-            raise refusal
-        return self._counted(size)
-
     @contextmanager
-    def _counted(self, size: int) -> Iterator[None]:
+    def admitted(self, size: int) -> Iterator[None]:
+        """Counts a request until the block ends, or raises `Overloaded` at once."""
+        if refusal := self._refusal(size, self._requests):
+            self._note_refusal()
+            raise refusal
         self._requests += 1
         self._bytes += size
         try:
@@ -183,7 +175,10 @@ class Batcher:
         to the first of these requests: those that are admitted later must count now.
         """
         refusal = self._refusal(0, self.num_waiting)
-        self._arrived += refusal is None
+        if refusal is None:
+            self._arrived += 1
+        else:
+            self._note_refusal()
         return refusal
 
     def leave(self) -> None:
@@ -217,11 +212,7 @@ class Batcher:
             asyncio.get_running_loop().call_soon(self._next_turn)
 
     async def answer(self, task: Task) -> Any:
-        """Returns the answer of a task; if cancelled, drops the task.
-
-        Raises `DeadlineExceeded` at the deadline, whatever is being computed, and
-        before if the answer would come too late.
-        """
+        """Returns the answer of a task by its deadline; drops it if cancelled."""
         loop = asyncio.get_running_loop()
         task.answer = loop.create_future()
         crowd = self.num_waiting
@@ -237,10 +228,7 @@ class Batcher:
                 self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
 
     def _refusal(self, size: int, waiting: int) -> Overloaded | None:
-        """Returns why a request is refused if so many are waiting; None if it is not.
-
-        No exception is raised for it: thousands a second may be refused.
-        """
+        """Returns why a request is refused if so many wait; raising takes longer."""
         settings = self._settings
         if waiting >= settings.max_waiting_requests:
             return Overloaded(
@@ -367,10 +355,7 @@ class Batcher:
             return self._small.take()
 
     def _computed(self, batch: Sequence[Portion]) -> list[tuple[Task, Any]]:
-        """Computes a batch; returns finished tasks with their answers or exceptions.
-
-        If it fails, each task is computed alone, so that a task fails only by itself.
-        """
+        """Computes a batch, or else each task alone; returns what is finished."""
         if not batch:
             return []
         begin = time.perf_counter()

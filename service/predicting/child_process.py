@@ -18,11 +18,7 @@ _SECONDS_TO_END = 1.0
 
 
 class ChildProcess:
-    """A process that runs functions, one after another; started at the first call.
-
-    A process that has ended is started anew by the next call. The call during which it
-    ends raises `Unavailable`.
-    """
+    """A process that runs functions, started by a call; its end fails one call."""
 
     def __init__(self, name: str, niceness: int = 0) -> None:
         self._name = name

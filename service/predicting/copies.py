@@ -19,11 +19,7 @@ _LOCK = ".downloading"
 
 
 class VersionCopies:
-    """Downloads recorded versions into the models directory of this machine.
-
-    Does nothing for a store whose models directory is the store itself. While the store
-    or the database does not answer, the copies stay as they are.
-    """
+    """Downloads the versions of an object store; without an answer, copies stay."""
 
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
@@ -43,14 +39,12 @@ class VersionCopies:
             return
         for name, number in sorted(needed):
             self._fetch(name, number)
-        numbers: dict[str, list[int]] = {}
-        for name, number in kept:
-            numbers.setdefault(name, []).append(number)
-        for name in sorted(numbers):
-            for number in sorted(numbers[name], reverse=True):
+        with_latest: set[str] = set()
+        for name, number in sorted(kept, reverse=True):
+            if name not in with_latest:
                 self._fetch(name, number)
                 if self._becomes_latest(name, number):
-                    break
+                    with_latest.add(name)
         for name, number in deleted - self._removed:
             self._store.remove_copy(name, number)
         self._removed = deleted
@@ -99,12 +93,8 @@ class VersionCopies:
         except OSError as error:
             reason = error.strerror or str(error)
             if reason != self._fault:
-                logger.warning(
-                    "version %d of the model %r cannot be downloaded: %s",
-                    number,
-                    name,
-                    reason,
-                )
+                what = f"version {number} of the model {name!r}"
+                logger.warning("%s cannot be downloaded: %s", what, reason)
             self._fault = reason
         else:
             self._fault = None

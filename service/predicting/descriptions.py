@@ -228,11 +228,7 @@ def _latest(
 
 
 def _recalibration(manifest: Manifest) -> JsonObject | None:
-    """Returns class and config of the recalibration, without its thousands of scores.
-
-    A conformal recalibration has one score per held-out row, whose number stands for
-    them.
-    """
+    """Returns class and config of the recalibration, with the number of its scores."""
     if manifest.recalibration is None:
         return None
     config = dict(manifest.recalibration["config"])

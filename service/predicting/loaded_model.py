@@ -17,10 +17,7 @@ _there: dict[Path, ExportedModel] = {}
 
 
 class LoadedModel:
-    """A model that functions can be applied to.
-
-    Loads it in a child process if it needs TensorFlow.
-    """
+    """A model that functions can be applied to, in a child if it needs TensorFlow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

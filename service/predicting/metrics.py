@@ -37,11 +37,7 @@ _FIGURES = {
 
 
 class UncertaintyMetrics:
-    """Histograms of the predictive uncertainty of each version, and of its rows.
-
-    Uncertainty grows when rows differ from the training rows, and familiarity tells
-    that they do.
-    """
+    """Histograms of the uncertainty of each version, and of the familiarity of rows."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._histograms = {

@@ -41,7 +41,7 @@ from service.predicting.refreshes import Refreshes
 from service.predicting.registry import ModelRegistry
 from service.predicting.scores import ScoredRows, score_feedback
 from service.predicting.version import ServedVersion
-from service.shared.errors import InvalidRequest, Overloaded, Unavailable
+from service.shared.errors import InvalidRequest, Unavailable
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import InputError, Manifest
@@ -73,11 +73,7 @@ class Predicted(NamedTuple):
 
 
 class Models:
-    """The models of this process.
-
-    Small requests are read on the event loop. Large bodies, which would hold the
-    interpreter, are read and written by a child process.
-    """
+    """The models of this process; a child process reads and writes large bodies."""
 
     def __init__(
         self,
@@ -94,11 +90,14 @@ class Models:
         self._stopping = threading.Event()
         self._threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
         self._reader = ChildProcess("The process that reads large bodies", _NICENESS)
-        self._batcher = Batcher(self._compute, _finish, settings)
+        # Whether a request is taken is decided here.
+        self.batcher = Batcher(
+            self._compute, _finish, settings, self._metrics.refused.inc
+        )
 
     def start(self) -> None:
         """Begins to compute, and to follow the models directory."""
-        self._batcher.start()
+        self.batcher.start()
         threading.Thread(target=self._watch, name="registry", daemon=True).start()
 
     def close(self) -> None:
@@ -107,32 +106,6 @@ class Models:
         self._reader.close()
         loaded_model.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def arrive(self) -> Overloaded | None:
-        """Counts a prediction until it leaves, or returns why it is refused."""
-        refusal = self._batcher.arrive()
-        if refusal is not None:
-            self._metrics.refused.inc()
-        return refusal
-
-    async def begin(self) -> None:
-        """Waits for the turn of the event loop in which a prediction begins."""
-        await self._batcher.begin()
-
-    def leave(self) -> None:
-        """Notes that a prediction that has arrived is answered, or its client gone."""
-        self._batcher.leave()
-
-    def admitted(self, size: int) -> contextlib.AbstractContextManager[None]:
-        """Counts a request with the bytes of its body until the block ends.
-
-        Raises `Overloaded` if it could not be answered in time.
-        """
-        try:
-            return self._batcher.admitted(size)
-        except Overloaded:
-            self._metrics.refused.inc()
-            raise
 
     def knows(self, name: str) -> bool:
         """Whether there is a model, as far as this process knows."""
@@ -164,7 +137,7 @@ class Models:
             seconds = (milliseconds or self._settings.deadline_ms) / 1e3
             prediction = Prediction(served.load(), request, writes)
             key = request.batch_key
-            found = await self._batcher.answer(
+            found = await self.batcher.answer(
                 Task(
                     subject=prediction,
                     key=None if key is None else (prediction.model, key),
@@ -216,9 +189,10 @@ class Models:
 
         def find() -> bytes:
             chosen = self._registry.version(name, version)
+            number = str(chosen.number)
             described = Metadata(
                 model_spec=DescribedVersion(
-                    name=chosen.name, signature_name="", version=str(chosen.number)
+                    name=name, signature_name="", version=number
                 ),
                 metadata={
                     "signature_def": {"signature_def": chosen.signatures()},
@@ -264,7 +238,7 @@ class Models:
         while not self._stopping.is_set():
             began = time.monotonic_ns()
             self._registry.try_refresh(self._stopping)
-            self._metrics.observe(self._batcher.num_waiting)
+            self._metrics.observe(self.batcher.num_waiting)
             self._refreshes.note(began)
             due = time.monotonic() + self._settings.poll_seconds
             while not self._refreshes.is_wanted and time.monotonic() < due:

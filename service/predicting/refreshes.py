@@ -42,10 +42,7 @@ class Refreshes:
         self._times[self._place] = began
 
     async def wait_for_all(self) -> None:
-        """Waits until all processes have refreshed from now on; ten seconds at most.
-
-        A process that is being started refreshes before it answers.
-        """
+        """Waits until all processes have refreshed from now on; ten seconds at most."""
         now = time.monotonic_ns()
         self._times[0] = now
         end = time.monotonic() + _SECONDS_TO_WAIT

@@ -35,11 +35,7 @@ class ModelRegistry:
     later ones take its place. It changes only after another version has been loaded,
     so that a new version, even a broken one, never interrupts predictions. Versions
     with labels are loaded too, others on demand. If the loaded ones have more than
-    `max_bytes`, those that were not used for longest are unloaded until somebody asks
-    for them.
-
-    Attributes:
-        has_refreshed: Whether the directory was read once.
+    `max_bytes`, those that were not used for longest are unloaded.
     """
 
     def __init__(
@@ -56,6 +52,7 @@ class ModelRegistry:
         self._scanning = threading.Lock()
         # Held for each change of `_latest` and `_kept`.
         self._changing = threading.Lock()
+        # Whether the directory was read once.
         self.has_refreshed = False
         self._misplaced: set[Path] = set()
         # The directory in which versions were found last, and whether it is gone.
@@ -95,10 +92,7 @@ class ModelRegistry:
                     version.adopt()  # If that fails now, the next refresh retries.
 
     def scan(self) -> None:
-        """Adds versions that appeared or changed; drops those that vanished.
-
-        Drops none if their directory is gone: if it was moved, or a mount is missing.
-        """
+        """Adds and drops versions as files change, none if the directory is gone."""
         with self._scanning:
             found: dict[str, dict[int, ServedVersion]] = {}
             directories, place = self._directories(), _identity(self.root)
@@ -157,14 +151,13 @@ class ModelRegistry:
         """Returns all versions of a model, newest first."""
         if name not in self._models:
             self.scan()
-        versions = self._models.get(name)
-        if versions is None:
-            known = ", ".join(map(repr, self.names())) or "none"
-            raise UnknownModel(
-                f"There is no model with this name; the models are: {known}. "
-                f"Received: {name!r:.100}"
-            )
-        return [versions[number] for number in sorted(versions, reverse=True)]
+        if found := self.catalog().get(name):
+            return found
+        known = ", ".join(map(repr, self.names())) or "none"
+        raise UnknownModel(
+            f"There is no model with this name; the models are: {known}. "
+            f"Received: {name!r:.100}"
+        )
 
     def version(self, name: str, number: int | None = None) -> ServedVersion:
         """Returns the version with a number, or `latest`."""
@@ -183,10 +176,8 @@ class ModelRegistry:
 
     def loaded(self, name: str, number: int | None = None) -> ServedVersion | None:
         """Returns a version that is loaded, or None; never waits."""
-        if number is None:
-            version = self._latest.get(name)
-        else:
-            version = self._models.get(name, {}).get(number)
+        known = self._models.get(name, {})
+        version = self._latest.get(name) if number is None else known.get(number)
         return version if version is not None and version.is_loaded else None
 
     def load(self, version: ServedVersion) -> LoadedModel:
@@ -213,9 +204,8 @@ class ModelRegistry:
         try:
             return list(_versions_under(self.root))
         except OSError as error:
-            raise Unavailable(
-                f"The models directory cannot be read: {error.strerror}"
-            ) from None
+            fault = f"The models directory cannot be read: {error.strerror}"
+            raise Unavailable(fault) from None
 
     def _load_labelled_versions(self) -> None:
         """Loads versions with labels; unloads versions without label or `latest`."""
@@ -272,11 +262,9 @@ class ModelRegistry:
             if path not in self._misplaced:
                 self._misplaced.add(path)
                 logger.warning(
-                    "%s is not served: move the model to %s/NAME/VERSION, where NAME "
-                    "has at most 128 letters, digits, `_`, `-` and `.`, and VERSION is "
-                    "a whole number",
-                    path,
-                    self.root,
+                    f"{path} is not served: move the model to {self.root}/NAME/VERSION,"
+                    " where NAME has at most 128 letters, digits, `_`, `-` and `.`, and"
+                    " VERSION is a whole number"
                 )
 
     def _load_latest(self, name: str) -> ServedVersion:
@@ -317,9 +305,8 @@ class ModelRegistry:
                 better = self._preference(previous) > self._preference(version)
                 if there and better:
                     return previous  # Another thread has loaded a newer version.
-                self._kept.add(
-                    previous
-                )  # A label may need it; the next refresh finds out.
+                # A label may need it; the next refresh finds out.
+                self._kept.add(previous)
             self._latest[name] = version
             return version
 
@@ -343,11 +330,9 @@ def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
 
 def _misplaced_under(root: Path) -> Iterator[Path]:
     """Yields SavedModels that are not at NAME/VERSION, or have an invalid name."""
-    for pattern in ("saved_model.pb", "*/saved_model.pb"):
-        for graph in root.glob(pattern):
-            if not graph.parent.name.startswith("."):
-                yield graph.parent
-    for graph in root.glob("*/*/saved_model.pb"):
-        model = graph.parent.parent
-        if not is_model_name(model.name) and not model.name.startswith("."):
-            yield model
+    above = [*root.glob("saved_model.pb"), *root.glob("*/saved_model.pb")]
+    models = [graph.parent.parent for graph in root.glob("*/*/saved_model.pb")]
+    misnamed = [model for model in models if not is_model_name(model.name)]
+    for path in (*(graph.parent for graph in above), *misnamed):
+        if not path.name.startswith("."):
+            yield path

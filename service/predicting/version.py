@@ -1,9 +1,7 @@
 """One version of a model, on disk and in memory."""
 
-import errno
 import logging
 import math
-import os
 import threading
 import time
 from enum import StrEnum
@@ -26,24 +24,11 @@ _loading = threading.Lock()
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 
-# The status codes of TensorFlow that say that it could not, not that it found a fault.
-_TENSORFLOW = frozenset(
-    {
-        *("ResourceExhaustedError", "UnavailableError"),
-        *("AbortedError", "DeadlineExceededError", "CancelledError"),
-    }
-)
-# TensorFlow has no code for these, and quotes the message of the system.
-_QUOTED = tuple(map(os.strerror, (errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EMFILE)))
-
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 
 class VersionState(StrEnum):
-    """The states of TensorFlow Serving. `END` means that a version cannot be served.
-
-    A version in `START` is loaded by the first request.
-    """
+    """The states of TensorFlow Serving: `START` is loaded by need, `END` is broken."""
 
     START = "START"
     LOADING = "LOADING"
@@ -69,9 +54,7 @@ class ServedVersion:
         fingerprint: Fingerprint,
         ledger: Ledger,
     ) -> None:
-        self.name = name
-        self.number = number
-        self.path = path
+        self.name, self.number, self.path = name, number, path
         self.fingerprint = fingerprint
         self.state = VersionState.START
         self.problem: Exception | None = None
@@ -81,8 +64,7 @@ class ServedVersion:
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._ledger = ledger
         self._in_ledger = False
-        self._pause = _FIRST_PAUSE
-        self._retry_at = 0.0
+        self._pause, self._retry_at = _FIRST_PAUSE, 0.0
         try:
             self.manifest = Manifest.read(path)
         except Exception as error:
@@ -100,10 +82,7 @@ class ServedVersion:
 
     @property
     def explanation(self) -> str:
-        """Why the version cannot be served, and when it is tried again.
-
-        Empty if it can be served.
-        """
+        """Why it cannot be served, and when it is tried again; empty if it can."""
         problem = self.problem
         if problem is None:
             return ""
@@ -202,12 +181,9 @@ class ServedVersion:
             self.manifest = model.manifest
             self._model = model
             self.state = VersionState.AVAILABLE
-            logger.info(
-                "loaded version %d of the model %r, which is computed by %s",
-                self.number,
-                self.name,
-                model.manifest.engine,
-            )
+            what = f"version {self.number} of the model {self.name!r}"
+            engine = model.manifest.engine
+            logger.info("loaded %s, which is computed by %s", what, engine)
 
     def _record(self) -> None:
         if not self._in_ledger:
@@ -231,40 +207,31 @@ class ServedVersion:
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         else:
             self.state = VersionState.END
-        logger.warning(
-            "version %d of the model %r cannot be served: %s",
-            self.number,
-            self.name,
-            self.explanation,
-        )
+        what = f"version {self.number} of the model {self.name!r}"
+        logger.warning("%s cannot be served: %s", what, self.explanation)
 
 
 def fingerprint(directory: Path) -> Fingerprint:
     """Returns a fingerprint that changes when a file under the directory does."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
-    stats = [(path, path.stat()) for path in files]
-    return tuple(
-        (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
-    )
+    stats = ((str(path), path.stat()) for path in files)
+    return tuple((path, x.st_ino, x.st_size, x.st_mtime_ns) for path, x in stats)
 
 
 def _is_passing(error: BaseException) -> bool:
     """Whether a later try may succeed with the same files.
 
     An `OSError` says that a file could not be read, and nothing about its content: no
-    descriptor or memory was free, or the disk did not answer. A file that was read and
-    is not the one that was exported is another file for ever.
+    descriptor or memory was free, or the disk did not answer. So may an error of
+    TensorFlow. A file that was read and is not the one that was exported is another
+    file for ever.
     """
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError | MemoryError):
+        is_of_tensorflow = type(cause).__module__.startswith("tensorflow")
+        if is_of_tensorflow or isinstance(cause, OSError | MemoryError):
             return True
         if isinstance(cause, RuntimeError) and "can't start new thread" in str(cause):
-            return True
-        if type(cause).__module__.startswith("tensorflow") and (
-            type(cause).__name__ in _TENSORFLOW
-            or any(reason in str(cause) for reason in _QUOTED)
-        ):
             return True
         cause = cause.__cause__
     return False

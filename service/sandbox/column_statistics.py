@@ -16,6 +16,14 @@ from tfbbb.tables.plain_values import common_type, of_type
 # Reads a block of cells as values, of a type of its own.
 Reader = Callable[[pa.Array], pa.Array]
 
+_is = pa.types
+_NAMES = {
+    "boolean": [_is.is_boolean],
+    "number": [_is.is_integer, _is.is_floating, _is.is_decimal, _is.is_null],
+    "text": [_is.is_string, _is.is_large_string, _is.is_string_view],
+    "date": [_is.is_temporal],
+}
+
 _MOST_DISTINCT = 1000
 _LONGEST_COUNTED = 256
 _MOST_COMMON = 10
@@ -23,22 +31,10 @@ _MOST_COMMON = 10
 
 def column_type(type_: pa.DataType) -> str:
     """Returns the service's name for the type of a column."""
-    if pa.types.is_boolean(type_):
-        return "boolean"
-    if (
-        pa.types.is_integer(type_)
-        or pa.types.is_floating(type_)
-        or pa.types.is_decimal(type_)
-        or pa.types.is_null(type_)
-    ):
-        return "number"
-    if (
-        pa.types.is_string(type_)
-        or pa.types.is_large_string(type_)
-        or pa.types.is_string_view(type_)
-    ):
-        return "text"
-    return "date" if pa.types.is_temporal(type_) else "other"
+    for name, tests in _NAMES.items():
+        if any(is_of_type(type_) for is_of_type in tests):
+            return name
+    return "other"
 
 
 class ColumnStatistics:
@@ -102,10 +98,8 @@ class ColumnStatistics:
                 "std": math.sqrt(self._squares / finite) if finite else None,
             }
         elif kind == "date":
-            figures |= {
-                "min": _text(self._first, self._type),
-                "max": _text(self._last, self._type),
-            }
+            bounds = (_text(x, self._type) for x in (self._first, self._last))
+            figures |= dict(zip(("min", "max"), bounds, strict=True))
         if kind in ("number", "date"):
             figures["histogram"] = self._describe_histogram(kind, counts)
         elif kind in ("text", "boolean"):
@@ -218,10 +212,7 @@ def _are_known(values: pa.Array) -> pa.Array:
 
 
 def _as_numbers(values: pa.Array) -> np.ndarray:
-    """Returns numbers as they are, and dates in seconds since 1970.
-
-    Times of day and durations, which have no place on an axis of dates, are left out.
-    """
+    """Returns numbers, dates in seconds since 1970, and nothing for times of day."""
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))
     if pa.types.is_timestamp(values.type):

@@ -85,17 +85,12 @@ class FirstRows:
         features, left_out = infer_features(
             table, table.column_names, {}, refuses=False
         )
-        found: dict[str, JsonObject] = {
-            column.name: {
-                "role": "feature",
-                "kind": column.meaning,
-                "remarks": list(column.remarks),
-            }
-            for column in features
+        told = [(x.name, "feature", x.meaning, [*x.remarks]) for x in features]
+        told += [(name, "left out", None, [reason]) for name, reason in left_out]
+        return {
+            name: {"role": role, "kind": kind, "remarks": remarks}
+            for name, role, kind, remarks in told
         }
-        for name, reason in left_out:
-            found[name] = {"role": "left out", "kind": None, "remarks": [reason]}
-        return found
 
 
 class _LimitedRows:

@@ -14,11 +14,7 @@ from service.shared.sandbox import Limits
 
 
 def apply_limits(limits: Limits, *, most_written_bytes: int = 0) -> "ProcessorTime":
-    """Limits the memory, the processor time and the files of this process from now on.
-
-    What the process has used so far, such as for imports and for a model, does not
-    count.
-    """
+    """Limits the memory, time and files that this process uses from now on."""
     for kind, most in (
         (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
         (resource.RLIMIT_CORE, 0),
@@ -62,11 +58,7 @@ def _address_space() -> int:
 
 
 def hide_pandas() -> None:
-    """Makes pandas look as if it were not installed.
-
-    With its first array for NumPy, Arrow imports pandas where it is there, which takes
-    up to a second of a process that has no use for it.
-    """
+    """Hides pandas, whose import by Arrow takes up to a second."""
     sys.meta_path.insert(0, _WithoutPandas())
 
 

@@ -102,11 +102,9 @@ class _Asker:
             at += part.num_rows
 
     def _answer(self, block: pa.Table) -> Answer:
-        query = Query(
-            rows=None, columns=block, parameters=self._parameters, targets=None
-        )
-        version = VersionName("", 0)
-        request = prepare(version, self._model.manifest, query, self._settings)
+        query = Query(None, block, self._parameters, targets=None)
+        version, manifest = VersionName("", 0), self._model.manifest
+        request = prepare(version, manifest, query, self._settings)
         whole = Block(request, slice(0, request.num_rows))
         return finish(request, compute(self._model, [whole]))
 

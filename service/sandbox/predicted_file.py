@@ -65,13 +65,10 @@ class PredictedFile:
                 if not self._keeps_texts:
                     metadata = self._schema.metadata
                     given = self._types.convert(given.replace_schema_metadata(metadata))
-                answers = batch.columns[len(names) :]
-                kept = [
-                    column
-                    for name, column in zip(self._predicted, answers, strict=True)
-                    if name in predicted
-                ]
-                columns = [*given.columns, *kept]
+                answers = dict(
+                    zip(self._predicted, batch.columns[len(names) :], strict=True)
+                )
+                columns = [*given.columns, *(answers[name] for name in predicted)]
                 both = pa.RecordBatch.from_arrays(columns, [*names, *predicted])
                 shown.add(both, at)
                 at += batch.num_rows

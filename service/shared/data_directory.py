@@ -45,12 +45,8 @@ def lock_data_directory(settings: Settings) -> Iterator[None]:
                 f"{_owner(file)}: stop it, or name another directory with --data-dir."
             ) from None
         except OSError as error:
-            logger.warning(
-                "%s cannot be locked (%s): let no other service use %s",
-                path,
-                error.strerror,
-                settings.data_dir,
-            )
+            advice = f"let no other service use {settings.data_dir}"
+            logger.warning(f"{path} cannot be locked ({error.strerror}): {advice}")
         owner = {
             "process": os.getpid(),
             "host": socket.gethostname(),
@@ -88,8 +84,6 @@ def write_reserve(settings: Settings) -> None:
     """Keeps some bytes of the disk for deletions, unless it is full."""
     file = settings.data_dir / _RESERVE
     with suppress(OSError):
-        if (
-            not file.exists()
-            and shutil.disk_usage(settings.data_dir).free > 2 * _RESERVE_BYTES
-        ):
+        free = shutil.disk_usage(settings.data_dir).free
+        if not file.exists() and free > 2 * _RESERVE_BYTES:
             file.write_bytes(bytes(_RESERVE_BYTES))

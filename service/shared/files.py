@@ -19,10 +19,7 @@ def dataset_name(sha256: str, format: str) -> str:
 
 
 class JobFiles:
-    """The files of one job.
-
-    The log is kept as long as the job, prepared rows and checkpoints until it ends.
-    """
+    """The files of one job: its log, and its scratch until it ends."""
 
     def __init__(self, settings: Settings, job_id: str) -> None:
         self.directory = settings.data_dir / "jobs" / job_id
@@ -59,10 +56,7 @@ class JobFiles:
 
 
 def last_line(log: str) -> str | None:
-    """Returns the last line of a log that says something; None if there is none.
-
-    Of a line of JSON it is the message, or the last line of its exception.
-    """
+    """Returns the last line that says something, of JSON its message or exception."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     if not lines:
         return None

@@ -33,8 +33,7 @@ _OUTPUT_BYTES = 2**14
 class Lease:
     """The right to run an attempt of a job, and to record its results.
 
-    Every write checks the number of the attempt. The lease ends when the job ends,
-    returns to the queue, or is leased again.
+    It ends when the job ends, returns to the queue, or is leased again.
     """
 
     job_id: str
@@ -151,10 +150,8 @@ class Queue:
     def begin_export(self, lease: Lease) -> None:
         """Records that training is done: `running → exporting`."""
         with self.database.writing() as session:
-            job = self.lock_job(session, lease)
-            self._set_state(
-                session, job, JobState.EXPORTING, self.database.now(session)
-            )
+            job, now = self.lock_job(session, lease), self.database.now(session)
+            self._set_state(session, job, JobState.EXPORTING, now)
 
     def succeed(self, session: Session, job: Job, version: int) -> None:
         """Records the published version, in the caller's transaction."""
@@ -169,18 +166,12 @@ class Queue:
                 self._end(session, job, JobState.FAILED, reason)
 
     def release(self, lease: Lease, reason: str) -> None:
-        """Ends an attempt without fault of the job, and requeues the job.
-
-        Cancels the job instead if that was requested.
-        """
+        """Ends an attempt without fault of the job, and requeues or cancels the job."""
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
 
     def record_death(self, lease: Lease, reason: str | None = None) -> None:
-        """Requeues a job whose process died; the third death without progress fails.
-
-        Without a reason it is the last line of the log.
-        """
+        """Requeues a job whose process died; the third death without progress fails."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             if reason is None:
@@ -203,11 +194,7 @@ class Queue:
             return len(jobs)
 
     def cancel(self, session: Session, job: Job) -> None:
-        """Cancels a job that the caller has locked.
-
-        A queued job is cancelled at once, a running job when its process has stopped.
-        Does not change a job that has ended.
-        """
+        """Cancels a locked job: at once, or when its process has stopped."""
         now = self.database.now(session)
         if job.state == JobState.QUEUED:
             job.cancel_requested_at = now
@@ -306,9 +293,8 @@ class Queue:
         """Ends an exporting job whose version is already published as succeeded."""
         if job.state != JobState.EXPORTING:
             return False
-        version = published_version(
-            session, self.store, job, self.database.now(session)
-        )
+        now = self.database.now(session)
+        version = published_version(session, self.store, job, now)
         if version is not None:
             self.succeed(session, job, version)
         return version is not None

@@ -158,18 +158,12 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Reads the settings from variables `TFBBB_...`; others keep their defaults.
-
-        Warns of unknown variables `TFBBB_...`.
-        """
+        """Reads the settings from variables `TFBBB_...`, and warns of unknown ones."""
         known = [cls.variable(name) for name in cls.model_fields]
         for variable in sorted(environment.keys() - set(known) - _OTHER_VARIABLES):
             if variable.startswith(_PREFIX):
-                logger.warning(
-                    "%s is not a setting; the settings are %s",
-                    variable,
-                    ", ".join(known),
-                )
+                told = f"the settings are {', '.join(known)}"
+                logger.warning(f"{variable} is not a setting; {told}")
         values = {
             name: environment[variable]
             for name in cls.model_fields
@@ -192,11 +186,8 @@ def _shown(name: str, default: object) -> str:
     if not isinstance(default, int | float):
         return "not set" if default is None else str(default)
     if name.endswith("_bytes"):
-        return (
-            f"{default / 2**30:g} GiB"
-            if default >= 2**30
-            else f"{default / 2**20:g} MiB"
-        )
+        is_large = default >= 2**30
+        return f"{default / 2**30:g} GiB" if is_large else f"{default / 2**20:g} MiB"
     units = {"_seconds": "s", "_ms": "ms", "_days": "days"}
     unit = next((units[end] for end in units if name.endswith(end)), "")
     return f"{default:.15g} {unit}".rstrip()

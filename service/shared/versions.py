@@ -119,10 +119,7 @@ def delete_version(database: Database, store: Store, name: str, number: int) -> 
 
 
 def finish_deletions(database: Database, store: Store) -> None:
-    """Removes the files of deleted versions; restores those whose deletion failed.
-
-    Any process may call this at any time.
-    """
+    """Removes the files of deleted versions; restores those whose deletion failed."""
     for name, number in store.hidden_versions():
         with database.writing() as session:
             # Waits for a process that is deleting the version.

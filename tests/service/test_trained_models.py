@@ -19,8 +19,6 @@ from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
 from tfbbb.cli import app
 from tfbbb.tables import Schema, preprocessing, samples
 
-ROWS = 3
-
 
 def mixed_table() -> pa.Table:
     """Columns of both kinds, with missing values and names TensorFlow can't take."""
@@ -71,32 +69,6 @@ def client(
     with serving(Settings(models=root)) as client:
         wait_until_ready(client)
         yield client
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TABLES)
-def test_answer_is_the_posterior_predictive_of_the_model(
-    client: httpx.Client,
-    models: dict[str, tuple[tfbbb.BayesianModel, Schema]],
-    name: str,
-) -> None:
-    model, schema = models[name]
-    table = TABLES[name][0].slice(0, ROWS)
-    rows = table.drop_columns([schema.target.name]).to_pylist()
-    predictive = model.predictive(schema.inputs(table), num_samples=400, seed=1)
-    body = {"instances": rows, "parameters": {"num_samples": 400}}
-    answer = ask(client, name, body).json()
-    moment = "probabilities" if schema.classes else "mean"
-    answered = np.array([row[moment] for row in answer["predictions"]])
-    error = np.array([row["mean_standard_error"] for row in answer["predictions"]])
-    expected = getattr(predictive, moment)
-    # Two estimates from draws of their own: five standard errors of a difference.
-    # An output that is integrated analytically may leave none.
-    np.testing.assert_array_less(
-        np.abs(answered - expected), 5 * np.sqrt(2) * error + 1e-3 * np.abs(expected)
-    )
-    if schema.classes:
-        assert answer["classes"] == ["f", "m"]
 
 
 def test_examples_of_the_documentation_are_answered(client: httpx.Client) -> None:

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.api.http.errors import error_body
 from service.api.http.requests import HEADER, choose_request_id
+from service.predicting.batcher import Batcher
 from service.shared.errors import Overloaded
 
 # Of the request line with the headers, also of trailers.
@@ -65,7 +66,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
     async def _begin(self, scope: Any, receive: Any, send: Any) -> None:
         """Begins a request, a prediction in its turn."""
         if self._is_counted:
-            await self.app_state["service"].models.begin()
+            await self._batcher.begin()
         await self._application(scope, receive, send)
 
     def connection_made(  # type: ignore[override]
@@ -116,7 +117,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
         is_alone = self.cycle is None or self.cycle.response_complete
         if is_alone and not self._is_counted and path.endswith(_PREDICTIONS):
             # The application may refuse it.
-            self._is_counted = self._arrive() is None
+            self._is_counted = self._batcher.arrive() is None
         super().on_headers_complete()
         assert self.cycle is not None
         if not self.expect_100_continue:  # Else there are two heads.
@@ -143,7 +144,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
         """Returns what follows a prediction that is refused, which is not parsed."""
         if not self._refusal:
             head = _PREDICTION.match(data)
-            refusal = None if head is None else self._arrive()
+            refusal = None if head is None else self._batcher.arrive()
             if head is None or refusal is None:
                 self._is_counted = head is not None
                 return data
@@ -173,14 +174,15 @@ class JsonErrorProtocol(HttpToolsProtocol):
         else:
             super().timeout_keep_alive_handler()
 
-    def _arrive(self) -> Overloaded | None:
-        refusal: Overloaded | None = self.app_state["service"].models.arrive()
-        return refusal
+    @property
+    def _batcher(self) -> Batcher:
+        batcher: Batcher = self.app_state["service"].models.batcher
+        return batcher
 
     def _leave(self) -> None:
         if self._is_counted:
             self._is_counted = False
-            self.app_state["service"].models.leave()
+            self._batcher.leave()
 
     def _begin_head(self) -> None:
         self._head_timer = self.loop.call_later(_SECONDS_OF_HEAD, self._refuse_late)

@@ -61,7 +61,7 @@ async def answer(
 ) -> Response:
     """Predicts the table in the body of a request."""
     check_not_encoded(request)
-    with state.models.admitted(declared_size(request, state.settings)):
+    with state.models.batcher.admitted(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             version,

@@ -78,10 +78,7 @@ def write_arrow(answer: Answer) -> Written:
 
 
 def read_csv(body: Body, options: Mapping[str, object]) -> Query:
-    """Reads a table in UTF-8 with commas and a header line.
-
-    Every column is text, which the model reads as in a file: an empty cell is missing.
-    """
+    """Reads a table in UTF-8 with commas and a header; every column is text."""
     if not body.strip():
         raise InvalidRequest(
             "The body must be a table with a header line; it is empty."
@@ -108,10 +105,7 @@ def read_csv(body: Body, options: Mapping[str, object]) -> Query:
 
 
 def write_csv(answer: Answer) -> Written:
-    """Writes one line per row, and one column per number.
-
-    `tfbbb.prediction.answer_table` names the columns.
-    """
+    """Writes one line per row, and one column per number."""
     sink = io.BytesIO()
     pa.csv.write_csv(answer.table(), sink)
     headers = {

@@ -110,10 +110,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Runs a transaction, which commits at its end or rolls back if it raises.
-
-        It records who changes what: see `service.shared.database.audit`.
-        """
+        """Runs an audited transaction, which commits at its end or rolls back."""
         engine = self.engine.execution_options(immediate=True)
         with (
             AuditedSession(

@@ -38,11 +38,6 @@ def use_memory(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
     monkeypatch.setattr(limits_module, "_resident_bytes", lambda: num_bytes)
 
 
-def test_job_within_its_limits_goes_on(limits: Limits, ends: list[str]) -> None:
-    limits.enforce(must_stop=False)
-    assert ends == []
-
-
 def test_job_that_takes_too_long_has_failed(
     queue: Queue,
     lease: Lease,
@@ -56,25 +51,6 @@ def test_job_that_takes_too_long_has_failed(
     failed = job(queue, lease.job_id)
     assert failed.state == "failed"
     assert failed.error == "It took longer than 86400 s (TFBBB_JOB_SECONDS)"
-
-
-def test_job_that_is_out_of_memory_three_times_fails_with_the_reason(
-    queue: Queue, lease: Lease, ends: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_memory(monkeypatch, queue.settings.job_memory_bytes + 1)
-    for attempt in (1, 2, 3):
-        Limits(queue, lease, lambda: ends.append("end")).enforce(must_stop=False)
-        if attempt < 3:
-            again = queue.lease_job(lease.job_id)
-            assert again is not None
-            lease = again
-    assert ends == ["end"] * 3
-    failed = job(queue, lease.job_id)
-    assert failed.state == "failed"
-    assert (failed.error or "").startswith(
-        "Its process died 3 times, the last time: out of memory: it used more than"
-    )
-    assert "TFBBB_JOB_MEMORY_BYTES" in (failed.error or "")
 
 
 def test_cancelled_job_has_time_to_stop_before_its_process_is_ended(

@@ -82,16 +82,7 @@ SCALED = {"class_name": "VarianceScaling", "config": {"factors": [1.5]}}
 @pytest.mark.parametrize(
     ("question", "recalibration", "expected"),
     [
-        ("quantiles", None, "none: quantiles of the predictive distribution"),
         ("intervals", SCALED, "variance scaling on 40 held-out rows"),
-        (
-            "quantiles",
-            {
-                "class_name": "ConformalIntervals",
-                "config": {"scores": [[0.1, 0.2]], "density": SCALED},
-            },
-            "variance scaling on 40 held-out rows",
-        ),
         (
             "prediction_sets",
             {"class_name": "ConformalSets", "config": {"scores": [[0.1, 0.2]]}},

@@ -1,10 +1,13 @@
 import errno
+import gc
 import json
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 
@@ -18,6 +21,7 @@ from service.shared.database import Database
 from service.shared.errors import Unavailable
 from tests.service.stores import directory_store
 from tfbbb.export import reader
+from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import MANIFEST_PATH
 
 
@@ -62,6 +66,24 @@ def test_altered_version_leaves_the_good_one_in_charge(
     assert states(registry, "diabetes")[3] is VersionState.END
     with pytest.raises(Unavailable, match=r"Version 3 .* saved_model\.pb .* sha256"):
         registry.version("diabetes", 3).load()
+
+
+def test_loads_and_unloads_leave_memory_threads_and_descriptors(
+    registry: ModelRegistry,
+) -> None:
+    process = psutil.Process()
+    row = [[1.0, 2.0, 3.0]]
+
+    def load(times: int) -> tuple[float, float, float]:
+        for _ in range(times // 2):
+            for version in registry.versions("diabetes"):
+                version.load().run(ExportedModel.predict, row, 20)
+                version.unload()
+        gc.collect()
+        return process.memory_info().rss, process.num_threads(), process.num_fds()
+
+    before, after = load(10), load(60)
+    assert np.all(np.divide(after, before) < 1.1)
 
 
 class Stumble:

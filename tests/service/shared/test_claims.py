@@ -1,47 +1,31 @@
 """Many workers, one queue: no job is taken twice, none is left."""
 
-import subprocess
-import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from pathlib import Path
 
-import pytest
-
+from service.shared.database import Database
 from service.shared.queue import Queue
 from tests.service.queued import job, submitted
 
+WORKERS, JOBS = 4, 60
 
-@pytest.mark.parametrize(
-    ("num_processes", "num_jobs"),
-    [(3, 60), pytest.param(8, 2000, marks=pytest.mark.slow)],
-)
-def test_processes_that_claim_at_once_take_every_job_once(
-    queue: Queue, tmp_path: Path, num_processes: int, num_jobs: int
-) -> None:
-    jobs = submitted(queue, num_jobs)
-    processes = []
-    for _ in range(num_processes):
-        arguments = [queue.settings.effective_database_url, tmp_path]
-        processes.append(
-            subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "tests.service.shared.claiming"),
-                    *map(str, arguments),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        )
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    claimed = [process.communicate()[0].split() for process in processes]
-    assert [process.returncode for process in processes] == [0] * num_processes
-    assert sorted(chain.from_iterable(claimed)) == sorted(jobs)
-    assert sum(map(bool, claimed)) > 1, "one process alone proves nothing"
+
+def test_workers_that_lease_at_once_take_every_job_once(queue: Queue) -> None:
+    jobs = submitted(queue, JOBS)
+    start = threading.Barrier(WORKERS)
+
+    def lease_all(_: int) -> list[str]:
+        database = Database(queue.settings.effective_database_url)
+        worker, leased = Queue(database, queue.settings), []
+        start.wait()
+        while (lease := worker.lease()) is not None:
+            leased.append(lease.job_id)
+        database.close()
+        return leased
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        leased = list(threads.map(lease_all, range(WORKERS)))
+    assert sorted(chain.from_iterable(leased)) == sorted(jobs)
+    assert sum(map(bool, leased)) > 1, "one worker alone proves nothing"
     assert {job(queue, job_id).attempt for job_id in jobs} == {1}

@@ -154,7 +154,7 @@ REQUEST = HEAD + b"Content-Length: 9\r\n\r\n123456789"
 def responses(*pieces: bytes) -> tuple[list[bytes], list[str]]:
     """What an overloaded service writes after each piece, and what it begins."""
     models, transport = Mock(), Mock()
-    models.arrive.side_effect = lambda: Overloaded("too much")
+    models.batcher.arrive.side_effect = lambda: Overloaded("too much")
     transport.is_closing.return_value = False
     written: list[bytes] = []
     begun: list[str] = []

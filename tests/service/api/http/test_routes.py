@@ -70,9 +70,8 @@ def ask(
         return caller
 
     keyring = SimpleNamespace(find=find)
-    models = SimpleNamespace(
-        knows=lambda _: False, admitted=lambda _: contextlib.nullcontext(), predict=None
-    )
+    batcher = SimpleNamespace(admitted=lambda _: contextlib.nullcontext())
+    models = SimpleNamespace(knows=lambda _: False, batcher=batcher, predict=None)
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:

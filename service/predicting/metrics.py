@@ -81,15 +81,11 @@ class UncertaintyMetrics:
         share = part / np.where(whole > 0, whole, 1)
         self._count("tfbbb_epistemic_share", version, share)
 
-    def _histogram(self, figure: str, version: VersionName) -> Histogram:
-        key = figure, version
+    def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
+        bounds, key = _FIGURES[figure][1], (figure, version)
         if key not in self._of_versions:
             self._of_versions[key] = self._histograms[figure].labels(*version)
-        return self._of_versions[key]
-
-    def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
-        bounds = _FIGURES[figure][1]
-        histogram = self._histogram(figure, version)
+        histogram = self._of_versions[key]
         # A number of single precision at a bound is not above it.
         places = bounds.astype(values.dtype).searchsorted(values)
         # `observe` would take a second for a million rows.

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ from service.shared.errors import InvalidRequest, Unavailable
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import InputError, Manifest
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -162,7 +165,14 @@ class Models:
 
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""
-        return await self._in_thread(self._list)
+
+        def find() -> ModelList:
+            self._registry.scan()
+            catalog, latest = self._registry.catalog(), self._registry.latest
+            found = [model_summary(x, catalog[x], latest(x)) for x in catalog]
+            return ModelList(models=found)
+
+        return await self._in_thread(find)
 
     async def model(self, name: str) -> ModelStatus:
         """Returns the states of all versions of a model."""
@@ -237,7 +247,10 @@ class Models:
         """Follows the models directory, also when another process wants it."""
         while not self._stopping.is_set():
             began = time.monotonic_ns()
-            self._registry.try_refresh(self._stopping)
+            try:
+                self._registry.refresh(self._stopping)
+            except Exception:  # The versions stay as they are.
+                logger.exception("could not read the models")
             self._metrics.observe(self.batcher.num_waiting)
             self._refreshes.note(began)
             due = time.monotonic() + self._settings.poll_seconds
@@ -283,15 +296,6 @@ class Models:
         served = self._registry.version(name, version)
         self._registry.load(served)
         return score_feedback(body, served, self._settings)
-
-    def _list(self) -> ModelList:
-        self._registry.scan()
-        return ModelList(
-            models=[
-                model_summary(name, versions, self._registry.latest(name))
-                for name, versions in self._registry.catalog().items()
-            ]
-        )
 
     def _status(self, name: str, versions: Sequence[ServedVersion]) -> ModelStatus:
         return model_status(name, versions, self._registry.latest(name))

@@ -59,13 +59,6 @@ class ModelRegistry:
         self._found_in: tuple[int, int] | None = None
         self._is_gone = False
 
-    def try_refresh(self, stop: threading.Event) -> None:
-        """Refreshes; logs an error, after which the versions stay as they are."""
-        try:
-            self.refresh(stop)
-        except Exception:
-            logger.exception("could not read the models in %s", self.root)
-
     def refresh(self, stop: threading.Event | None = None) -> None:
         """Scans the directory, loads `latest` of each model, adopts other versions."""
         with contextlib.suppress(Unavailable):

@@ -47,58 +47,52 @@ class Forbidden(ServiceError):
     status = 403
 
 
-class UnknownModel(ServiceError):
+class NotFound(ServiceError):
+    """There is no such resource."""
+
+    status = 404
+
+
+class Conflict(ServiceError):
+    """The state of a resource does not allow this."""
+
+    status = 409
+
+
+class UnknownModel(NotFound):
     """There is no such model or version."""
 
-    status = 404
 
-
-class UnknownReport(ServiceError):
+class UnknownReport(NotFound):
     """The version has no report: an earlier release or no table trained it."""
 
-    status = 404
 
-
-class UnknownDataset(ServiceError):
+class UnknownDataset(NotFound):
     """There is no such dataset, or it was deleted."""
 
-    status = 404
 
-
-class UnknownKey(ServiceError):
+class UnknownKey(NotFound):
     """There is no such key."""
 
-    status = 404
 
-
-class UnknownJob(ServiceError):
+class UnknownJob(NotFound):
     """There is no such job, or it was deleted."""
 
-    status = 404
 
-
-class JobStateConflict(ServiceError):
+class JobStateConflict(Conflict):
     """The job's state does not allow this; the message says which state it is in."""
 
-    status = 409
 
-
-class IdempotencyKeyReused(ServiceError):
+class IdempotencyKeyReused(Conflict):
     """The `Idempotency-Key` was sent before, with another body."""
 
-    status = 409
 
-
-class KeyNameInUse(ServiceError):
+class KeyNameInUse(Conflict):
     """A usable key has this name; the message names the key."""
 
-    status = 409
 
-
-class LastAdminKey(ServiceError):
+class LastAdminKey(Conflict):
     """This is the last key that can create keys, so it cannot be revoked."""
-
-    status = 409
 
 
 class NotAcceptable(ServiceError):
@@ -113,28 +107,20 @@ class UploadTimeout(ServiceError):
     status = 408
 
 
-class DatasetInUse(ServiceError):
+class DatasetInUse(Conflict):
     """An unfinished job needs the dataset; the message names the job."""
 
-    status = 409
 
-
-class UnknownLabel(ServiceError):
+class UnknownLabel(NotFound):
     """There is no such model, label or version."""
 
-    status = 404
 
-
-class LabelRefused(ServiceError):
+class LabelRefused(Conflict):
     """The label cannot move to the version; the message has the reason."""
 
-    status = 409
 
-
-class VersionInUse(ServiceError):
+class VersionInUse(Conflict):
     """The version cannot be deleted; the message names its user."""
-
-    status = 409
 
 
 class RequestTooLarge(ServiceError):

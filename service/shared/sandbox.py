@@ -78,19 +78,12 @@ class Preview(BaseModel):
 
 
 class PredictedRows(BaseModel):
-    """Some rows of a predicted file, for people.
+    """Some rows of a predicted file, for people."""
 
-    Attributes:
-        given: Names of the columns of the file.
-        predicted: Names of the columns of the predictions.
-        first: The first rows: their number, then the cells of both.
-        doubtful: The rows that deserve the least trust, in the same form.
-        doubtful_by: What makes them doubtful, in words.
-        remarks: Sentences about how the file was read.
-    """
-
+    # Names of columns: those of the file, and those of the predictions.
     given: list[str]
     predicted: list[str]
+    # Numbers of rows with the cells of both: the first, and the least to be trusted.
     first: list[JsonList]
     doubtful: list[JsonList]
     doubtful_by: str

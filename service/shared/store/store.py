@@ -36,25 +36,19 @@ class Store:
     one dataset, job, version or model by a lock in the database.
 
     This one is the data directory and the models directory, on one machine or on a disk
-    that machines share. Nothing is copied: a file is renamed to its place, on the same
-    disk. Checkpoints stay in the scratch directory of their job. So the slow part of
-    adding, and what is about copies, does nothing here.
+    that machines share. A file is renamed to its place, and checkpoints stay in the
+    scratch directory of their job: what is about copies does nothing here.
 
     Every method may raise an `OSError`; one that knows the reason raises `StoreError`.
-
-    Attributes:
-        url: Where the models are, in messages.
-        datasets_url: Where the datasets are, in messages.
-        models: A directory of this machine with `NAME/VERSION`, in TensorFlow Serving's
-            layout: the versions themselves, or verified copies of them.
-        is_directory: Whether `models` is the store, so that a version that somebody
-            copied there is in the store.
     """
 
+    # Whether `models` is the store, also of versions that somebody copied there.
     is_directory = True
 
     def __init__(self, settings: Settings) -> None:
+        # `NAME/VERSION` on this machine: the versions, or verified copies of them.
         self.models = settings.models
+        # Where models and datasets are, in messages.
         self.url = str(settings.models)
         self._datasets = settings.data_dir / "datasets"
         self.datasets_url = str(self._datasets)

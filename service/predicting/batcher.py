@@ -54,6 +54,12 @@ class Portion(NamedTuple):
     task: Task
     rows: slice
 
+    @property
+    def work(self) -> float:
+        """The work of these rows."""
+        rows: int = self.rows.stop - self.rows.start
+        return self.task.work * rows / self.task.rows
+
 
 class _Waiting:
     """Tasks that wait, by their keys: a key that was asked for first comes first."""
@@ -360,8 +366,7 @@ class Batcher:
                 return [(batch[0].task, error)]
             return [pair for portion in batch for pair in self._computed([portion])]
         pace, seconds = batch[0].task.pace, time.perf_counter() - begin
-        work = (x.work * (rows.stop - rows.start) / x.rows for x, rows in batch)
-        pace.observe(sum(work), seconds)
+        pace.observe(sum(portion.work for portion in batch), seconds)
         finished: list[tuple[Task, Any]] = []
         for (task, rows), result in zip(batch, results, strict=True):
             task.results.append(result)

@@ -85,12 +85,13 @@ class FirstRows:
         features, left_out = infer_features(
             table, table.column_names, {}, refuses=False
         )
-        told = [(x.name, "feature", x.meaning, [*x.remarks]) for x in features]
-        told += [(name, "left out", None, [reason]) for name, reason in left_out]
-        return {
-            name: {"role": role, "kind": kind, "remarks": remarks}
-            for name, role, kind, remarks in told
+        found: dict[str, JsonObject] = {
+            x.name: {"role": "feature", "kind": x.meaning, "remarks": [*x.remarks]}
+            for x in features
         }
+        for name, reason in left_out:
+            found[name] = {"role": "left out", "kind": None, "remarks": [reason]}
+        return found
 
 
 class _LimitedRows:

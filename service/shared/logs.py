@@ -72,12 +72,15 @@ class _JoinedLines(logging.StreamHandler[TextIO]):
             self._has_lines.set()
 
     def flush(self) -> None:
-        with self.lock:
+        self.acquire()
+        try:
             lines, self._lines = self._lines, []
             self._has_lines.clear()
             if lines:
                 self.stream.write("".join(lines))
             super().flush()
+        finally:
+            self.release()
 
     def _follow(self) -> None:
         while self._has_lines.wait():

@@ -24,7 +24,6 @@ from service.api.http.errors import (
 )
 from service.api.http.requests import Requests
 from service.api.jobs import endpoints as jobs
-from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
 from service.api.keys.authentication import Authentication
 from service.api.keys.keyring import Keyring
@@ -152,7 +151,6 @@ def create_app(
     app.add_middleware(Authentication)
     app.add_middleware(Requests, registry=registries.counted)
     answer_errors_in_one_shape(app)
-    app.add_exception_handler(NoMoreEvents, answer_no_more_events)
     for outage in (*DATABASE_OUTAGES, OSError):
         app.add_exception_handler(outage, answer_outage)
     return app

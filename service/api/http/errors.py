@@ -115,6 +115,8 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == http.HTTPStatus.NO_CONTENT:
+            return Response(status_code=error.status_code)
         message = error.detail
         # The cause is FastAPI's reason; the detail of Starlette says too little.
         if error.__cause__ is not None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from fastapi import Request, Response
+from fastapi import HTTPException
 from fastapi.sse import ServerSentEvent
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -35,17 +35,11 @@ _Next = tuple[list[ServerSentEvent], bool, JsonObject | None]
 _NOTHING: _Next = ([], False, None)
 
 
-class NoMoreEvents(Exception):
-    """The client already has the last event of a job that has ended."""
-
-
-async def answer_no_more_events(request: Request, error: Exception) -> Response:
-    """Answers 204, after which browsers do not reconnect."""
-    return Response(status_code=204)
-
-
 def check_more_events(session: Session, job: Job, sequence: int) -> None:
-    """Checks that the job can have events after this one."""
+    """Checks that the job can have events after this one; answers 204 if it has ended.
+
+    Browsers do not reconnect after 204.
+    """
     last = events.last(session, job.id)
     if sequence > last:
         raise InvalidRequest(
@@ -53,7 +47,7 @@ def check_more_events(session: Session, job: Job, sequence: int) -> None:
             f"of this job, or no id to get all events. Received: {sequence}"
         )
     if job.state in ENDED and sequence == last:
-        raise NoMoreEvents
+        raise HTTPException(204)
 
 
 async def follow(

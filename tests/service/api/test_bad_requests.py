@@ -15,36 +15,81 @@ def message_of(response: httpx.Response, status: int) -> str:
     return str(body["error"])
 
 
+def rows(text: str) -> str:
+    return f'{{"instances": {text}}}'
+
+
+def with_parameters(**parameters: Any) -> dict[str, Any]:
+    return {"instances": [[1, 2, 3]], "parameters": parameters}
+
+
 @pytest.mark.parametrize(
-    ("instances", "message"),
+    ("body", "message"),
     [
-        ("[]", r"`instances` must be a list of at least one row.*: \[\]"),
-        ("[[1, 2, 3], [1, 2]]", "Row 2 has 2 values"),
-        ('[[1, 2, 3], [1, "2", 3]]', "Row 2, column 'bmi' needs a number"),
+        (rows("[]"), r"`instances` must be a list of at least one row.*: \[\]"),
+        (rows("[[1, 2, 3], [1, 2]]"), "Row 2 has 2 values"),
+        (rows('[[1, 2, 3], [1, "2", 3]]'), "Row 2, column 'bmi' needs a number"),
         (
-            '[[1, 2, "True"]]',
+            rows('[[1, 2, "True"]]'),
             "'bp' needs a number or a boolean .true, false., not text. Rec.*'True'",
         ),
+        (rows("[[1, NaN, 3]]"), "JSON has no NaN or Infinity; a missing value is null"),
+        (rows("[[1, 2, 1e39]]"), "Row 1, column 'bp' .* up to 3.4e38. Received: 1e.39"),
         (
-            "[[1, 2, 3], [1, NaN, 3]]",
-            "JSON has no NaN or Infinity; a missing value is null",
-        ),
-        ("[[1, 2, 1e39]]", "Row 1, column 'bp' .* up to 3.4e38. Received: 1e.39"),
-        (
-            '[{"age": 1, "Bmi": 2, "bp": 3, "note": "x"}]',
+            rows('[{"age": 1, "Bmi": 2, "bp": 3, "note": "x"}]'),
             "Row 1: The column 'bmi' .is 'Bmi' misspelt.. is lacking.*reads 'age'",
         ),
         (
-            '[{"age": 1, "bmi": 2, "bp": 3, "y": 1}, {"age": 1, "bmi": 2, "y": 1}]',
+            rows('[{"age": 1, "bmi": 2, "bp": 3}, {"age": 1, "bmi": 2, "y": 1}]'),
             "Row 2: The column 'bp' is lacking; ",
         ),
+        (
+            {"inputs": {"Age": [1], "bmi": [2], "bp": [3]}},
+            "'age' .is 'Age' misspelt.. is lacking",
+        ),
+        ({"inputs": {"age": [1], "bmi": [2], "bp": [3, 4]}}, "same number of rows"),
+        ({"inputs": {"age": 1, "bmi": 2, "bp": 3}}, "The column 'age' needs a list"),
+        ({"inputs": 3}, "`inputs` must be an object of columns"),
+        ('{"instances": [[1, 2, 3]', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        (rows('[[1, 2, "\\ud800"]]'), "not JSON: no low surrogate"),
+        ("{}", "either `instances`, a list of rows, or `inputs`"),
+        ('{"instances": [[1, 2, 3]], "sampels": 3}', "Received: 'sampels'"),
+        (
+            with_parameters(num_samples=1),
+            "`parameters.num_samples` must be at least 2. Received: 1",
+        ),
+        (
+            with_parameters(num_samples=2.5),
+            "`parameters.num_samples` must be a whole number. Received: 2.5",
+        ),
+        (
+            with_parameters(quantiles=[0.5, 1.0]),
+            "`parameters.quantiles.1` must be less than 1",
+        ),
+        (
+            with_parameters(quantiles=[2] * 1000),
+            "`parameters.quantiles.0`: a level is a probability .* Write 0.02. Rec",
+        ),
+        (
+            with_parameters(intervals=["90%"]),
+            "between 0 and 1. Write 0.9. Received: '90%'",
+        ),
+        (
+            with_parameters(**{"a" * 10_000: 1}),
+            "`parameters.a{89}` is unknown. The parameters are num",
+        ),
+        (
+            with_parameters(samples=100),
+            "is unknown. Did you mean `parameters.num_samples`. The",
+        ),
+        (with_parameters(deadline_ms=0), "`parameters.deadline_ms`"),
     ],
 )
-def test_row_that_does_not_fit_is_named(
-    client: httpx.Client, instances: str, message: str
+def test_mistake_in_a_prediction_is_described(
+    client: httpx.Client, body: Any, message: str
 ) -> None:
-    response = ask(client, "diabetes", f'{{"instances": {instances}}}')
-    assert re.search(message, message_of(response, 400))
+    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
 
 
 @pytest.mark.parametrize(
@@ -58,69 +103,8 @@ def test_row_that_does_not_fit_is_named(
 def test_column_of_a_table_that_does_not_fit_is_named(
     client: httpx.Client, row: str, message: str
 ) -> None:
-    response = ask(client, "patients", f'{{"instances": [{row}]}}')
+    response = ask(client, "patients", rows(f"[{row}]"))
     assert re.search(message, message_of(response, 400))
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"Age": [1], "bmi": [2], "bp": [3]}, "'age' .is 'Age' misspelt.. is lacking"),
-        ({"age": [1], "bmi": [2], "bp": [3, 4]}, "same number of rows"),
-        ({"age": 1, "bmi": 2, "bp": 3}, "The column 'age' needs a list"),
-        (3, "`inputs` must be an object of columns"),
-    ],
-)
-def test_column_that_does_not_fit_is_named(
-    client: httpx.Client, inputs: Any, message: str
-) -> None:
-    response = ask(client, "diabetes", {"inputs": inputs})
-    assert re.search(message, message_of(response, 400))
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ('{"instances": [[1, 2, 3]', "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ('{"instances": [[1, 2, "\\ud800"]]}', "not JSON: no low surrogate"),
-        ("{}", "either `instances`, a list of rows, or `inputs`"),
-        ('{"instances": [[1, 2, 3]], "sampels": 3}', "Received: 'sampels'"),
-    ],
-)
-def test_malformed_body_is_described(
-    client: httpx.Client, body: str | bytes, message: str
-) -> None:
-    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (
-            {"num_samples": 1},
-            "`parameters.num_samples` must be at least 2. Received: 1",
-        ),
-        (
-            {"num_samples": 2.5},
-            "`parameters.num_samples` must be a whole number. Received: 2.5",
-        ),
-        ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1` must be less than 1"),
-        (
-            {"quantiles": [2] * 1000},
-            "`parameters.quantiles.0`: a level is a probability .* Write 0.02. Rec",
-        ),
-        ({"intervals": ["90%"]}, "between 0 and 1. Write 0.9. Received: '90%'"),
-        ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown. The parameters are num"),
-        ({"samples": 100}, "is unknown. Did you mean `parameters.num_samples`. The"),
-        ({"deadline_ms": 0}, "`parameters.deadline_ms`"),
-    ],
-)
-def test_wrong_parameter_is_named(
-    client: httpx.Client, parameters: Any, message: str
-) -> None:
-    body = {"instances": [[1, 2, 3]], "parameters": parameters}
-    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
 
 
 @pytest.mark.parametrize(
@@ -171,15 +155,16 @@ def test_numbers_in_paths_are_bounded(client: httpx.Client, number: int) -> None
     assert v2.status_code in (400, 404), v2.text
 
 
-@pytest.mark.parametrize(("rows", "num_samples"), [(1001, 100), (1, 2**31 - 1)])
+@pytest.mark.parametrize(("number", "num_samples"), [(1001, 100), (1, 2**31 - 1)])
 def test_more_rows_times_samples_than_the_limit_are_refused(
-    client: httpx.Client, rows: int, num_samples: int
+    client: httpx.Client, number: int, num_samples: int
 ) -> None:
-    body = {"instances": [[1, 2, 3]] * rows, "parameters": {"num_samples": num_samples}}
+    body = with_parameters(num_samples=num_samples)
+    body["instances"] *= number
     message = message_of(ask(client, "diabetes", body), 413)
     assert "at most 100000 units of work" in message
     assert "TFBBB_MAX_WORK" in message
-    assert f"Received: {rows} rows × {num_samples} draws × 1 answers" in message
+    assert f"Received: {number} rows × {num_samples} draws × 1 answers" in message
 
 
 @pytest.mark.parametrize(
@@ -228,10 +213,9 @@ def test_error_has_the_column_or_the_parameter_as_its_field(
 ) -> None:
     body = {"instances": [{"age": 1, "bmi": 2, "bp": "x"}]}
     assert ask(client, "diabetes", body).json()["field"] == "bp"
-    rows: dict[str, Any] = {"instances": [[1, 2, 3]]}
-    wrong = ask(client, "diabetes", rows | {"parameters": {"no": 1}})
+    wrong = ask(client, "diabetes", with_parameters(no=1))
     assert wrong.json()["field"] == "parameters.no"
-    body = rows | {"signature_name": "variance"}
+    body = {"instances": [[1, 2, 3]], "signature_name": "variance"}
     message = "must be one of serving_default, predict. Received: 'variance'"
     assert message in message_of(ask(client, "diabetes", body), 400)
 

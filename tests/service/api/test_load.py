@@ -61,16 +61,6 @@ def request_head(length: int) -> bytes:
     ).encode()
 
 
-def test_client_that_hangs_up_leaves_the_others_their_answers(
-    client: httpx.Client,
-) -> None:
-    body = b'{"instances": [[1, 2, 3]]}'
-    for _ in range(20):
-        with connected(client) as connection:
-            connection.sendall(request_head(len(body)) + body)
-    assert ask(client, "diabetes", body).status_code == 200
-
-
 def test_what_waits_over_the_limit_is_refused_and_nothing_else(slow: Path) -> None:
     settings = Settings(models=slow, max_waiting_requests=1)
     body = {"instances": [[1, 2, 3]]}

@@ -42,14 +42,6 @@ def test_a_linear_function_of_the_code_fits_any_curve_at_the_edges():
     np.testing.assert_allclose(fitted, curve, atol=1e-5)
 
 
-def test_it_is_rebuilt_from_its_config():
-    layer = PiecewiseLinearEncoding(EDGES)
-    again = PiecewiseLinearEncoding.from_config(layer.get_config())
-    values = np.array([[0.5, 1.0, -1.0]], np.float32)
-    np.testing.assert_array_equal(layer(values), again(values))
-    assert layer.compute_output_shape((None, 3)) == (None, 3)
-
-
 def test_edges_that_do_not_increase_are_refused():
     with pytest.raises(ValueError, match="must increase"):
         PiecewiseLinearEncoding([[0.0, 0.0]])
@@ -172,12 +164,6 @@ def test_a_minute_is_resolved_far_from_1970():
     features = np.asarray(layer(np.array([[low + 6 * 3600], [low + 6 * 3600 + 60]])))
     angle = 2 * np.pi * 60 / DAY
     np.testing.assert_allclose(features[1, 2], -np.sin(angle), rtol=1e-3)
-
-
-def test_dates_without_times_have_no_hours():
-    days = pa.array([datetime.date(2020, 1, i + 1) for i in range(20)])
-    column = infer_column(pa.table({"day": days}), "day")[0]
-    assert column.cycles == ("weekday",)
 
 
 @pytest.mark.parametrize(

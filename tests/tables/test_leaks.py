@@ -283,13 +283,6 @@ def test_a_sum_is_rounded_after_it_was_added_up():
     assert find_sum(rounded, paid) == ()
 
 
-def test_one_row_off_is_no_sum():
-    target = COLUMNS["x1"] + COLUMNS["x2"]
-    target[50] += 0.01
-    assert find_sum(COLUMNS, target) == ()
-    assert find_sum(COLUMNS, COLUMNS["x1"] * COLUMNS["x2"]) == ()
-
-
 def test_rows_with_missing_values_and_constants_are_passed_over():
     target = COLUMNS["x1"] - COLUMNS["x2"]
     gaps = {**COLUMNS, "empty": np.full(100, np.nan), "same": np.ones(100)}

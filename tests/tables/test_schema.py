@@ -113,11 +113,6 @@ def test_only_statistics_and_categories_come_from_training_rows():
     assert schema.target.mean == 10.0
 
 
-def test_requested_features_keep_their_order():
-    schema = Schema.infer(table_of(w=np.ones(12)), "y", features=["w", "x"])
-    assert [column.name for column in schema.features] == ["w", "x"]
-
-
 Y = list(np.arange(12.0))
 
 
@@ -191,9 +186,6 @@ def test_fewer_than_ten_rows_are_refused():
 
 
 def test_too_many_classes_are_refused():
-    table = pa.table({"x": range(1001), "y": [f"t{i}" for i in range(1001)]})
-    with pytest.raises(TableError, match="'y' has 1001 classes in 1001 rows, so most"):
-        Schema.infer(table, "y")
     table = pa.table({"x": range(3003), "y": [f"t{i // 3}" for i in range(3003)]})
     with pytest.raises(TableError, match="'y' has 1001 classes; at most 1000"):
         Schema.infer(table, "y")
@@ -246,12 +238,6 @@ def test_all_rows_decide_what_a_column_tells():
     early = np.arange(len(x)) < 6000
     table = {"z": noise**2, "x": x, "y": np.where(early, x, noise)}
     assert not Schema.infer(table, "y").features[1].remarks
-
-
-@pytest.mark.parametrize("column", [range(1950, 2050), GENERATOR.normal(size=100)])
-def test_years_and_ordinary_numbers_get_no_remark(column):
-    schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")
-    assert [feature.remarks for feature in schema.features] == [(), ()]
 
 
 def test_a_copy_of_the_classes_is_left_out():
@@ -379,10 +365,10 @@ def test_warnings_name_values_that_training_did_not_have():
     ]
 
 
-def test_errors_list_at_most_twenty_columns():
-    table = pa.table({f"column {i}": range(10) for i in range(100)})
-    with pytest.raises(TableError, match=r"'column 19' and 80 more\.$"):
-        Schema.infer(table, "target")
+def test_an_unknown_class_is_refused_with_its_row():
+    schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
+    with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
+        schema.targets(table_of(y=["a", "c"] * 6))
 
 
 def test_columns_missing_at_prediction_are_refused():
@@ -391,12 +377,6 @@ def test_columns_missing_at_prediction_are_refused():
         schema.inputs(table_of().drop_columns("x"))
     with pytest.raises(TableError, match="no target column 'y'"):
         schema.targets(table_of().drop_columns("y"))
-
-
-def test_an_unknown_class_is_refused_with_its_row():
-    schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
-    with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
-        schema.targets(table_of(y=["a", "c"] * 6))
 
 
 def numbers_with(*values):
@@ -485,18 +465,6 @@ def test_classes_beside_nines_are_classes():
     found = read_known_targets(later, "y", schema.classes, notation)
     assert found.values.tolist() == [-1, -1, 1]
     assert found.unusable == {1: UnusableTarget.unseen("2")}
-
-
-def test_dates_in_digits_are_dates_unless_asked_for_numbers():
-    days = [20120100 + day for day in range(1, 21)] + [
-        20130700 + d for d in range(1, 21)
-    ]
-    table = pa.table({"x": days, "y": np.arange(40.0)})
-    schema = Schema.infer(table, "y")
-    (x,) = schema.features
-    assert (x.kind, x.values(table)[0]) == ("date", 15340 * 86400)
-    (x,) = Schema.infer(table, "y", columns={"x": "number"}).features
-    assert (x.kind, x.low) == ("numeric", np.float32(20120101))
 
 
 def test_an_odd_cell_of_a_later_table_is_missing_with_a_warning():

@@ -154,7 +154,7 @@ def _read_best(
     return max(readings, key=_rank_quotes, default=None)
 
 
-def find_reading(rows: Sequence[Row], dialect: Dialect) -> Reading | None:
+def find_reading(rows: list[Row], dialect: Dialect) -> Reading | None:
     """Returns rows from the header on, or None if none can be one of two columns."""
     best: Reading | None = None
     for start, row in enumerate(rows[: _MOST_TITLES + 1]):

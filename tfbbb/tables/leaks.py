@@ -429,7 +429,8 @@ def find_sum(
     stays so.
     """
     known = {name: ~np.isnan(values) for name, values in columns.items()}
-    names, complete = [], ~np.isnan(target)
+    names: list[str] = []
+    complete = ~np.isnan(target)
     for name in sorted(columns, key=lambda name: -int(known[name].sum())):
         both = complete & known[name]
         if 2 * both.sum() < complete.sum() or len(names) == _MOST_TERMS_OF_SUM:

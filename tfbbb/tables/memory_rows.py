@@ -69,9 +69,11 @@ class MemoryRows:
 
     def take(self, places: np.ndarray) -> "MemoryRows":
         """Returns some of the rows, with their weights."""
-        rows = tf.nest.map_structure(lambda x: tf.gather(x, places), self._rows)
+        inputs, targets = tf.nest.map_structure(
+            lambda x: tf.gather(x, places), self._rows
+        )
         weights = None if self._weights is None else tf.gather(self._weights, places)
-        return MemoryRows(*rows, self._texts, weights)
+        return MemoryRows(inputs, targets, self._texts, weights)
 
     @functools.cached_property
     def sha256(self) -> str:

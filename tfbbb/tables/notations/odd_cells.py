@@ -138,9 +138,10 @@ def _with_remarks(
         remarks.append(
             f"its {shown}{others}, in {counted}, read as missing; text overrules this"
         )
+    notation = found.notation
     for part, (find, what, effect) in _PARTS.items():
-        if getattr(found.notation, part, False):
-            chosen = as_mask(find(texts.trimmed, found.notation))
+        if isinstance(notation, NumberNotation) and getattr(notation, part):
+            chosen = as_mask(find(texts.trimmed, notation))
             cells = texts.count(texts.spread(chosen))
             counted = count_cells(sum(cells.values()), "has", "have")
             remarks.append(

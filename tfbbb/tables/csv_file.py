@@ -217,22 +217,24 @@ class CsvFile(TextFile):
         done, is_regular = 0, self._parsed_dialect.suits_arrow
         try:
             for batch in self._stream() if is_regular else ():
+                if not batch.num_rows:
+                    continue
                 held.append(batch)
-                if self._is_irregular(batch):
+                if self._repeats_header(batch):
                     is_regular = False
                     break
-                while sum(each.num_rows for each in held[1:]) >= RECENT + MOST_BELOW:
-                    done += held[0].num_rows
+                is_blank = not any(column[-1].is_valid for column in batch.columns)
+                while not is_blank and sum(map(len, held[1:])) >= RECENT + MOST_BELOW:
+                    done += len(held[0])
                     yield held.pop(0)
         except pa.ArrowInvalid:
             is_regular = False
         if is_regular and not _may_end_table(held):
             yield from held
             return
-        last = None
-        for batch in self.parse(islice(rows, done, None)):
-            last = batch if batch.num_rows else last
-            yield batch
+        last: pa.RecordBatch | None = None
+        for last in self.parse(islice(rows, done, None)):
+            yield last
         # A cell holds a line break after a quote that is never closed.
         if last is not None and _has_break(last.column(-1)[-1].as_py()):
             self._check_quotes()
@@ -259,15 +261,9 @@ class CsvFile(TextFile):
                 ),
             )
 
-    def _is_irregular(self, batch: pa.RecordBatch) -> bool:
-        """Whether a row has no cell, or the names of the columns."""
+    def _repeats_header(self, batch: pa.RecordBatch) -> bool:
+        """Whether a row has the names of the columns."""
         columns, given = batch.columns, self.given
-        if min(column.null_count for column in columns):
-            blank = columns[0].is_null()
-            for column in columns[1:]:
-                blank = pc.and_(blank, column.is_null())
-            if pc.any(blank).as_py():
-                return True
         named = [place for place, name in enumerate(given) if name.strip()]
         if all(is_number(given[place]) for place in named):
             return False
@@ -281,7 +277,7 @@ class CsvFile(TextFile):
 
 def _may_end_table(batches: Sequence[pa.RecordBatch]) -> bool:
     """Whether the last of some rows is cut, or may be no row of the table."""
-    if not any(batch.num_rows for batch in batches):
+    if not batches:
         return False
     table = pa.Table.from_batches(batches)
     first = max(table.num_rows - RECENT, 0)

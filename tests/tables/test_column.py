@@ -27,11 +27,6 @@ def test_statistics_use_known_values_in_double_precision():
     np.testing.assert_allclose(column.scale, values.std(), rtol=1e-9)
 
 
-def test_statistics_use_training_rows_and_missing_uses_all_rows():
-    column = inferred([1.0, 3.0, 100.0, None], np.array([0, 1]))
-    assert (column.mean, column.scale, column.missing) == (2.0, 1.0, True)
-
-
 def test_categories_come_from_training_rows_including_missing_as_empty_text():
     column = inferred(["b", None, "a", "c"], np.array([0, 1, 2]))
     assert column.categories == ("", "a", "b")
@@ -118,12 +113,6 @@ def test_an_infinite_number_is_missing_with_a_remark(value):
     assert column.remarks == (
         "Its infinite number, in 1 cell, counts as a missing value.",
     )
-
-
-def test_missing_values_unseen_in_training_are_read():
-    assert np.isnan(inferred([1.0, 2.0]).values(pa.table({"a": [1.0, None]}))[1])
-    texts = inferred(["a", "b"]).values(pa.table({"a": ["a", None]}))
-    assert texts.tolist() == ["a", ""]
 
 
 def test_text_in_a_numeric_column_counts_as_missing():

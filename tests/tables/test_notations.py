@@ -255,13 +255,6 @@ def test_any_texts_are_understood_without_an_error(cells):
     assert read is None or (len(read) == len(cells) and 0 <= found.share <= 1)
 
 
-def test_the_same_cell_is_the_same_number_alone_and_among_many():
-    cells = [f"{i % 700},{i % 10}5 €" for i in range(30_000)]
-    found, read = understood(cells)
-    alone = Texts.of(pa.array(cells[:5])).parse(found.notation).numbers
-    np.testing.assert_array_equal(read[:5], alone)
-
-
 def read_beside_odd_cells(cells):
     """The finding of a column with odd cells, and the numbers of its cells."""
     texts = Texts.of(pa.array(cells, pa.string()))

@@ -45,7 +45,7 @@ _ROUNDING, _TOO_GOOD, _ROWS_PER_VALUE, _MOST_TERMS_OF_SUM = 1e-6, 0.999, 5, 200
 _FEWEST_GROUPS, _LEAST_ROWS_PER_GROUP, _SHARE_IN_GROUPS = 5, 2, 0.8
 # The year, week and day in seconds, and how much more than by chance a target changes.
 _CYCLES = np.array([365.2425 * 86400, 7 * 86400, 86400])
-_TWENTIETHS, _MOST_CHANGE = 20, 3.0
+_TWENTIETHS, _FEWEST_IN_TIME, _MOST_CHANGE = 20, 100, 3.0
 
 
 class Hint(NamedTuple):
@@ -324,19 +324,23 @@ def _is_in_order(column: FirstRows) -> bool:
 def _change_in_time(times: np.ndarray, y: np.ndarray) -> float:
     """Returns how many times as much means of twentieths vary as by chance.
 
-    Least squares take off the cycles of the calendar before (an F statistic).
+    It is the F statistic of what least squares of the calendar's cycles leave, and 0
+    for too few rows.
     """
     known = np.flatnonzero(~np.isnan(times) & ~np.isnan(y))
     order = known[np.argsort(times[known], kind="stable")]
+    if len(order) < _FEWEST_IN_TIME:
+        return 0.0
     angles = 2.0 * np.pi * times[order, np.newaxis] / _CYCLES
     cycles = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     cycles -= cycles.mean(axis=0)
     left = y[order] - y[order].mean()
     left -= cycles @ np.linalg.lstsq(cycles, left)[0]
     parts = np.array_split(left, _TWENTIETHS)
-    between = np.mean([len(part) * np.mean(part) ** 2 for part in parts])
-    within = np.concatenate([part - part.mean() for part in parts]).var()
-    return float(between / within) if within > 0.0 else np.inf
+    between = sum(len(part) * np.mean(part) ** 2 for part in parts)
+    within = np.square(left).sum() - between
+    degrees = (len(left) - _TWENTIETHS) / (_TWENTIETHS - 1)
+    return float(degrees * between / within) if within > 0.0 else np.inf
 
 
 def find_groups(columns: Columns) -> Warned:

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -140,14 +141,8 @@ class MemoryRows:
 def _narrow(parsed: ParsedColumn, dtype: str) -> ParsedColumn:
     """Returns a column with values of the type of an input, or with 4 bytes a text."""
     kept = np.int32 if parsed.kind == "categorical" else np.dtype(dtype)
-    return ParsedColumn(
-        parsed.name,
-        parsed.kind,
-        parsed.notation,
-        parsed.values.astype(kept),
-        parsed.missing[:0],
-        parsed.texts,
-    )
+    values, none = parsed.values.astype(kept), parsed.missing[:0]
+    return replace(parsed, values=values, missing=none, unreadable=None)
 
 
 def _join_texts(

@@ -23,6 +23,7 @@ from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
     MULTIPLES,
+    THOUSANDS,
     UNIT,
     NumberNotation,
     are_of_one_quantity,
@@ -311,7 +312,8 @@ def _fitting_marks(notation: NumberNotation, texts: pa.Array) -> list[NumberNota
     has_comma = pc.any(pc.match_substring(texts, ",")).as_py()
     fitting = []
     for decimal, thousands in _MARKS:
-        if thousands and not pc.any(_has_mark(texts, thousands)).as_py():
+        has_mark = pc.match_substring_regex(texts, THOUSANDS[thousands])
+        if thousands and not pc.any(has_mark).as_py():
             continue
         if (decimal, thousands) == (",", "") and not has_comma:
             continue
@@ -355,11 +357,6 @@ def _explain_marks(chosen: NumberNotation) -> str:
         return f"its {mark} is read as a thousands separator; {other} overrules this"
     other = "number:decimal-comma" if mark == "point" else "number:decimal-point"
     return f"its {mark} is read as the decimal mark; {other} overrules this"
-
-
-def _has_mark(texts: pa.Array, thousands: str) -> pa.Array:
-    pattern = {" ": r"[ \x{00a0}\x{202f}\x{2009}]", "'": r"['\x{2019}]"}
-    return pc.match_substring_regex(texts, pattern.get(thousands, re.escape(thousands)))
 
 
 def _find_compact_date(texts: pa.Array) -> Finding:

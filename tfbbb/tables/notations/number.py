@@ -94,7 +94,7 @@ UNIT = (
 )
 
 # Spaces of all kinds separate thousands.
-_THOUSANDS = {
+THOUSANDS = {
     "": "",
     ",": ",",
     ".": r"\.",
@@ -143,7 +143,7 @@ class NumberNotation(Notation):
         decimal = re.escape(self.decimal)
         whole = r"\d+"
         if self.thousands:
-            mark = _THOUSANDS[self.thousands]
+            mark = THOUSANDS[self.thousands]
             # Groups of three digits, or of two before the last as in India.
             whole = rf"(?:\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}|\d+)"
         affix = f"(?:{CURRENCY})?" if self.currency else ""
@@ -187,7 +187,7 @@ class NumberNotation(Notation):
         readable &= signs + given("trailing") <= 1
         digits = parts.field("number")
         if self.thousands:
-            mark = _THOUSANDS[self.thousands]
+            mark = THOUSANDS[self.thousands]
             digits = pc.replace_substring_regex(digits, mark, "")
         if self.decimal != ".":
             digits = pc.replace_substring(digits, self.decimal, ".")

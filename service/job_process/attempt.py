@@ -77,13 +77,14 @@ class Attempt:
 
     def _train_and_publish(self, heartbeat: Heartbeat, clock: JobClock) -> None:
         job = self._retry(self._job)
-        if self.queue.store.is_directory and self.queue.store.models.exists():
-            self.queue.store.check()  # Not after a training that would be lost.
+        store = self.queue.store
+        if store.is_directory and store.models.exists():
+            store.check()  # Not after a training that would be lost.
         export = self._train(job, heartbeat, clock)
         heartbeat.send()
         self._retry(lambda: self.queue.begin_export(self.lease))
         logger.info("trained; exporting")
-        staged = staging_directory(self.queue.store.models, self.lease)
+        staged = staging_directory(store.models, self.lease)
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
         export(staged)

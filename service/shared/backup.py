@@ -26,11 +26,8 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
 
     Files never change after they are stored. They are copied before the database,
     because some may be deleted meanwhile, and again after it, because some may be
-    added: the backup has every file to which the database refers, and perhaps more. The
-    destination is renamed into place, so it is always a complete backup.
-
-    Datasets and models in an object store are not copied: such a storage has copies
-    and versions of its own.
+    added: the backup has every file to which the database refers, and perhaps more. It
+    is renamed into place when it is complete. An object store has its own backup.
     """
     if destination.exists():
         raise BackupError(f"{destination} exists already; name a new directory.")

@@ -72,11 +72,8 @@ def last_line(log: str) -> str | None:
 def jobs_with_scratch(settings: Settings) -> set[str]:
     """Returns the ids of jobs with scratch, discarded scratch included."""
     jobs = settings.data_dir / "jobs"
-    return {
-        path.parent.name
-        for pattern in ("scratch", f"{_DISCARDED}*")
-        for path in jobs.glob(f"*/{pattern}")
-    }
+    found = [*jobs.glob("*/scratch"), *jobs.glob(f"*/{_DISCARDED}*")]
+    return {path.parent.name for path in found}
 
 
 def directory_bytes(directory: Path) -> int:

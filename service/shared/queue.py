@@ -181,13 +181,9 @@ class Queue:
     def expire(self) -> int:
         """Ends attempts whose leases have expired, as deaths; returns their number."""
         with self.database.writing() as session:
-            now = self.database.now(session)
-            expired = (
-                select(Job)
-                .where(Job.state.in_(ACTIVE), Job.lease_expires_at < now)
-                .with_for_update(skip_locked=True)
-            )
-            jobs = session.scalars(expired).all()
+            is_over = Job.lease_expires_at < self.database.now(session)
+            expired = select(Job).where(Job.state.in_(ACTIVE), is_over)
+            jobs = session.scalars(expired.with_for_update(skip_locked=True)).all()
             silence = f"sent no heartbeat for {self.settings.lease_seconds:g} s"
             for job in jobs:
                 self._count_death(session, job, self._describe_end(job, silence))
@@ -204,8 +200,7 @@ class Queue:
 
     def retry(self, session: Session, job: Job) -> None:
         """Queues a failed or cancelled job again, in the caller's transaction."""
-        job.deaths = 0
-        job.progress = {}
+        job.deaths, job.progress = 0, {}
         job.error = job.finished_at = job.started_at = None
         job.cancel_requested_at = job.not_before = None
         self._set_state(session, job, JobState.QUEUED, self.database.now(session))

@@ -63,10 +63,7 @@ def latest_version(session: Session, store: Store, name: str) -> int | None:
 def published_version(
     session: Session, store: Store, job: Job, now: float
 ) -> int | None:
-    """Finds the version of a job whose process stopped before it recorded it.
-
-    Adds the record in the caller's transaction, which has locked the job.
-    """
+    """Finds and records the version of a job whose process stopped before it did."""
     for number in store.numbers(job.name):
         if session.get(ModelVersion, (job.name, number)) is not None:
             continue

@@ -176,14 +176,3 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
     stopped = client.model("stopped").predict(_ROW, version=job.version)
     whole = client.model("complete").predict(_ROW, version=complete.version)
     assert stopped.mean == whole.mean
-
-
-# After the other trainings: a worker starts anew after a job that fails, and imports
-# TensorFlow again.
-@pytest.mark.slow
-def test_a_job_that_diverges_says_what_to_do(client: Client, dataset: str) -> None:
-    job = client.train(
-        dataset, "progression", name="never", training={"learning_rate": 1e18}
-    )
-    with pytest.raises(JobFailedError, match="learning_rate"):
-        job.wait()

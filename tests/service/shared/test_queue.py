@@ -69,16 +69,6 @@ def test_epoch_that_a_later_attempt_repeats_is_reported_once(queue: Queue) -> No
     assert [e.data["epoch"] for e in told if e.type == "epoch"] == [1, 2, 3, 4]
 
 
-def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
-    (job_id,) = submitted(queue)
-    lease = leased(queue)
-    with queue.database.writing() as session:
-        session.get_one(Job, job_id).lease_expires_at = 0.0
-    queue.heartbeat(lease)
-    assert queue.expire() == 0
-    assert queue.is_active(lease)
-
-
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_times_of_a_job_are_those_of_the_database(
     queue: Queue, monkeypatch: pytest.MonkeyPatch

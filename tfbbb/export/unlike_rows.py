@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.texts import shown_number
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.prediction.compiled import in_parts
 from tfbbb.tables.row_warnings import show_date
@@ -30,7 +30,7 @@ def describe_unlike_rows(
     inputs: Sequence[np.ndarray],
     unlike: np.ndarray,
     manifest: Manifest,
-    differences: Callable[[list[np.ndarray]], Mapping[str, Tensor]],
+    differences: Callable[[Structure], Structure],
 ) -> list[list[str]]:
     """Returns sentences about unlike rows; other rows have none.
 
@@ -41,7 +41,7 @@ def describe_unlike_rows(
     sentences: list[list[str]] = [[] for _ in unlike]
     places = np.flatnonzero(unlike)
     given = [np.asarray(tensor)[places] for tensor in inputs]
-    found = in_parts(differences, given, _ROWS_AT_A_TIME)
+    found: Any = in_parts(differences, given, _ROWS_AT_A_TIME)
     arrays = {name: np.asarray(value) for name, value in found.items()}
     columns = _compared_columns(given, manifest)
     for number, row in enumerate(places):

@@ -195,9 +195,16 @@ class Extrapolation:
             if changes is None:
                 return None
             fitted = np.zeros(locations.shape[1]), None, None
+        amplitudes, slopes, trial = fitted
         units = likelihood.log_units(np.ones(locations.shape[1], np.float32))
         return cls(
-            familiarity, locations, *fitted, changes, log_units=np.asarray(units)
+            familiarity,
+            locations,
+            amplitudes,
+            slopes,
+            trial,
+            changes,
+            np.asarray(units),
         )
 
     def stddev(self, inputs: Structure) -> tf.Tensor:

@@ -22,7 +22,12 @@ def test_smoke_run_loses_no_request(tmp_path):
     assert services == set(OURS)
     for record in measured.select(load="1 connections"):
         assert record["answered"] == sum(record["statuses"].values()) > 0
-    assert not any(record["lost"] or record["twice"] for record in measured.records)
+    for record in measured.records:
+        # Requests in binary, of which each must be answered, have other figures.
+        assert not record.get("lost")
+        assert not record.get("twice")
+    (heavy,) = measured.select(load="24 × 500 rows × 784 × 400 draws")
+    assert heavy["answered"] > 0
     assert "at 3 × capacity" in serving.report(measured)
 
 

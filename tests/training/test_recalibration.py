@@ -151,7 +151,7 @@ def test_a_likelihood_that_does_not_suit_is_refused_before_training(table):
         train_table(table, fields)
 
 
-def calibrated(y, gain, gain_of_intervals):
+def calibrated(y, gain, gain_of_intervals, **options):
     """What a model is recalibrated by, if members that left out folds predict y."""
     model, x = network(), X[: len(y)]
     columns = {f"x{i}": x[:, i] for i in range(3)}
@@ -165,7 +165,7 @@ def calibrated(y, gain, gain_of_intervals):
         prediction=model.predictive(x, num_samples=DRAWS),
     )
     part = JobSpec(target="y").recalibration
-    found = calibrate(model, part, schema, x, y, crossed)
+    found = calibrate(model, part, schema, x, y, crossed, **options)
     return model.recalibration, found.choice
 
 
@@ -196,3 +196,14 @@ def test_the_choice_says_that_all_members_have_a_factor_of_their_own():
     mixture, others = choice["reason"].split(" About them: ")
     assert mixture.endswith("its factor is 0.8, and theirs is 1.")
     assert "needs 25 held-out rows" in others
+
+
+def test_in_haste_one_factor_is_taken_without_a_choice():
+    y = spread_out(network(), X[:100], 2.5)
+    found, choice = calibrated(y, 1.0, 1.0, in_haste=True)
+    assert isinstance(found, tfbbb.recalibration.VarianceScaling)
+    assert choice["chosen"] == "variance_scaling"
+    # Conformal intervals, which would help, are not tried.
+    names = [tried["name"] for tried in choice["tried"]]
+    assert names == ["none", "variance_scaling"]
+    assert choice["reason"] == "`max_seconds` left no time to choose a recalibration."

@@ -39,7 +39,7 @@ PARTS = {
     "network": Part("building the network", 0.1, first=0.1),
     "first step": Part(TRAINING, 1.5, first=0.3),
     "steps": Part(TRAINING, 7.0, of_steps=True),
-    "choice": Part(TRAINING, 0.6, first=0.1, per_thousand=0.2),
+    "choice": Part(TRAINING, 0.5, first=0.1, per_thousand=0.9),
     "baselines": Part(TRAINING, 0.4, per_thousand=0.3),
     "linear network": Part(TRAINING, 2.2, certain=False, of_steps=True),
     "after the choice": Part(TRAINING, 3.5, certain=False, of_steps=True),

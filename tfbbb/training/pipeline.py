@@ -212,6 +212,7 @@ def _goes_on(plan: TrainingPlan, members: MemberRows) -> bool:
 def calibrate_model(run: Run) -> Run:
     """Recalibrates the best network by the rows that it left out, and scores them."""
     best, inputs, targets = run.best, run.inputs, run.targets
+    in_haste = run.clock.seconds_before("calibration") < 0.0
     run.clock.begin("calibration")
     calibrated = calibrate(
         best.model,
@@ -222,6 +223,7 @@ def calibrate_model(run: Run) -> Run:
         best.choice,
         run.row_weights,
         run.prepared.groups,
+        in_haste,
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)

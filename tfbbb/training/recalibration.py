@@ -19,7 +19,7 @@ from tfbbb.prediction.recalibration import (
 from tfbbb.prediction.recalibration.choice import choose, describe
 from tfbbb.prediction.recalibration.conformal import labels_of
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
-from tfbbb.prediction.recalibration.factors import scaled
+from tfbbb.prediction.recalibration.factors import scaled, scaling
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.tables import Schema
 from tfbbb.training.held_out import prediction_figures
@@ -31,6 +31,10 @@ _CONFORMAL = {
     "conformal_intervals": ConformalIntervals,
     "conformal_sets": ConformalSets,
 }
+
+
+_NOT_ASKED = "The job asks for no recalibration."
+_NO_TIME = "`max_seconds` left no time to choose a recalibration."
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,23 @@ def calibrate(
     crossed: TemperatureChoice | None = None,
     weights: np.ndarray | None = None,
     together: np.ndarray | None = None,
+    in_haste: bool = False,
 ) -> Calibrated:
-    """Recalibrates a trained model by a spec, and measures its predictions."""
+    """Recalibrates a trained model by a spec, and measures its predictions.
+
+    In haste, one factor is taken without a choice, where one suits the likelihood.
+    """
     method = make_recalibration(part, model.likelihood, schema)
+    in_haste = in_haste and method == "auto"
+    if in_haste:
+        factor = scaling(model.likelihood)
+        method = None if factor is None else factor()
     prediction = model.predictive(inputs) if crossed is None else crossed.prediction
     before = prediction_figures(prediction, targets, weights)
     name = getattr(part, "by", None)
     asked = {"method": part.name} | ({} if name is None else {"by": name})
     if method is None or not np.all(np.isfinite(list(before.values()))):
-        choice = {"chosen": "none", "reason": "The job asks for no recalibration."}
+        choice = {"chosen": "none", "reason": _NO_TIME if in_haste else _NOT_ASKED}
         return Calibrated(before, {**asked, **choice}, prediction, prediction)
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(model, inputs, by)
@@ -106,8 +118,10 @@ def calibrate(
     if made.recalibration is not None:
         figures = prediction_figures(made.prediction, targets, weights)
     report = {**asked, **made.report, "before": before}
+    if in_haste:
+        report["reason"] = _NO_TIME
     if crossed is not None:
-        report |= _extrapolate(model, crossed, made.report["reason"])
+        report |= _extrapolate(model, crossed, report["reason"])
     return Calibrated(figures, report, made.prediction, prediction)
 
 

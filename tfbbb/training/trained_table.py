@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.types import Config
 from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
@@ -106,6 +107,7 @@ class TrainedTable:
             else:
                 return path
 
+    @rare_garbage_collection()
     def export_to(
         self,
         path: str | os.PathLike[str],

@@ -115,6 +115,14 @@ def test_requests_at_the_same_time_are_answered_as_alone(models: Models) -> None
         assert_alike(found, answer, str(one))
 
 
+def test_a_large_answer_is_that_of_its_rows(models: Models) -> None:
+    # More numbers than the process writes itself.
+    levels = np.linspace(0.01, 0.99, 50).tolist()
+    body = {"parameters": {"quantiles": levels}}
+    large, small = (answers(models, (rows, body))[0] for rows in (100 * ROWS, ROWS))
+    assert_alike(large["predictions"], 100 * small["predictions"], "large")
+
+
 def test_a_version_that_has_predicted_is_freed_with_its_last_request(
     models: Models,
 ) -> None:

@@ -202,6 +202,7 @@ TARGET = GENERATOR.normal(size=100)
         ([5] * 100, "the same value in every row"),
         (range(1, 101), "numbers the rows"),
         ([f"customer {i}" for i in range(100)], "a different text in each row"),
+        ([f"({i}.25, -{i}.5)" for i in range(100)], "pairs as two columns"),
         ([f"a fine day, the {i}th of all of them" for i in range(100)], "free text"),
         (Z, "tells the same of each row as column 'z'"),
         (100 - 3 * TARGET, "the target 'y' in other units"),

@@ -18,6 +18,10 @@ from tfbbb.tables.values import count_cells, first_row
 # identifier; of texts nearly all of which differ in so many rows it is one.
 _MAX_OF_NO_IDENTIFIER = 50
 _FEWEST_IDENTIFIERS, _MOSTLY_DISTINCT = 20, 0.95
+_NUMBER_IN_SOME_FORM = (
+    r"^[<>~≈(]?\s*[-+−]?\s*\p{Sc}?\s*\d[\d.,]*"
+    r"(?:\s*(?:/|-|–|x|×|:|\*)\s*\d[\d.,]*)*\s*(?:[°%]|\s\p{L})?[^\d\s]{0,5}$"
+)
 # Texts of so many words and characters on average are sentences.
 _WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
 
@@ -116,7 +120,18 @@ def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str
                 name,
                 unusable=True,
             )
+        in_some_form = distinct.filter(
+            pc.match_substring_regex(distinct, _NUMBER_IN_SOME_FORM)
+        )
         many_differ = many >= _MOSTLY_DISTINCT * number and not required
+        if many_differ and 2 * len(in_some_form) > many:
+            raise ColumnError(
+                f"Column {name!r} holds numbers in forms that cannot be read together, "
+                f"such as {show_example(in_some_form)}, so it is left out; write one "
+                "number in one unit in each cell, and pairs as two columns.",
+                name,
+                unusable=True,
+            )
         if many_differ:
             has = "a different text in each row"
             if many < number:

@@ -194,7 +194,7 @@ def job_metrics(database: Database) -> Iterable[Metric]:
         oldest = session.scalar(queued)
         age = 0.0 if oldest is None else database.now(session) - oldest
     for state, _, num_timed, seconds in found:
-        if state in ENDED and num_timed:
+        if state in ENDED and seconds is not None:
             durations.add_metric([state], num_timed, seconds)
     counts = {state: count for state, count, *_ in found}
     for state in JobState:

@@ -94,7 +94,7 @@ def network(X, y):
 
 def test_wrapper_of_keras_takes_bayesian_models():
     x, y = line()
-    fit = {"epochs": 60, "verbose": 0}
+    fit = {"epochs": 25, "verbose": 0}
     wrapped = SKLearnRegressor(network, fit_kwargs=fit).fit(x, y[:, np.newaxis])
     assert isinstance(wrapped.model_, tfbbb.BayesianModel)
     assert wrapped.model_.num_rows == 120

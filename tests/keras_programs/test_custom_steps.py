@@ -169,14 +169,6 @@ def test_batches_trained_by_hand_are_those_of_fit():
     assert_same_weights(model, twin)
 
 
-def test_train_on_batch_before_fit_names_the_remedy():
-    inputs = keras.Input((3,))
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
-    model.compile("adam", run_eagerly=True)
-    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
-        model.train_on_batch(X[:8], Y[:8])
-
-
 def test_accumulated_divergence_keeps_its_weight():
     gradients = {}
     for steps in (1, 4):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import special
 
 from tfbbb.bayes.likelihoods import Bernoulli, Categorical
 
@@ -10,9 +9,9 @@ LOGITS = 3.0 * GENERATOR.normal(size=(50, 1))
 LABELS = GENERATOR.integers(2, size=50)
 
 
-def built(*places):
+def built():
     likelihood = Bernoulli()
-    likelihood.build((None, *places, 1))
+    likelihood.build((None, 1))
     return likelihood
 
 
@@ -46,18 +45,6 @@ def test_targets_are_classes_0_and_1(targets):
         built().negative_log_likelihood(tf.constant(targets), LOGITS),
         -built().log_prob(LABELS, LOGITS),
     )
-
-
-def test_several_labels_of_a_row_are_places():
-    likelihood = built(3)
-    logits = GENERATOR.normal(size=(5, 3, 1))
-    labels = GENERATOR.integers(2, size=(5, 3))
-    expected = np.where(labels, logits[..., 0], -logits[..., 0])
-    np.testing.assert_allclose(
-        likelihood.negative_log_likelihood(likelihood.check_targets(labels), logits),
-        -special.log_expit(expected).sum(axis=1),
-    )
-    assert likelihood.probabilities(logits).shape == (5, 3, 2)
 
 
 def test_more_outputs_are_refused_with_the_way_to_several_labels():

@@ -10,9 +10,9 @@ LOGITS = 3.0 * GENERATOR.normal(size=(50, 4))
 LABELS = GENERATOR.integers(4, size=50)
 
 
-def built(num_classes=4, *leading):
+def built(num_classes=4):
     likelihood = Categorical()
-    likelihood.build((None, *leading, num_classes))
+    likelihood.build((None, num_classes))
     return likelihood
 
 
@@ -48,18 +48,6 @@ def test_targets_are_indices_or_one_hot_rows(targets):
     np.testing.assert_allclose(
         built().negative_log_likelihood(tf.constant(targets), LOGITS),
         -built().log_prob(LABELS, LOGITS),
-    )
-
-
-def test_sequences_have_a_label_at_each_position():
-    # As many positions as classes: the shape alone could be that of one-hot rows.
-    logits = GENERATOR.normal(size=(5, 4, 4))
-    labels = GENERATOR.integers(4, size=(5, 4))
-    likelihood = built(4, 4)
-    np.testing.assert_array_equal(likelihood.check_targets(labels), labels)
-    np.testing.assert_allclose(
-        likelihood.negative_log_likelihood(labels, logits),
-        -likelihood.log_prob(labels, logits).numpy().sum(axis=1),
     )
 
 

@@ -59,8 +59,3 @@ def test_a_prediction_is_measured_in_the_requested_bins():
 def test_invalid_arguments_are_refused(prediction, y, message):
     with pytest.raises(ValueError, match=message):
         reliability_diagram(prediction, y, axes=Figure().subplots())
-
-
-def test_a_confidence_must_be_a_probability():
-    with pytest.raises(ValueError, match="`confidence` must be a number strictly"):
-        reliability_diagram(*MEASURED, confidence=95, axes=Figure().subplots())

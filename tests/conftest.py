@@ -30,9 +30,11 @@ gc.set_threshold(20_000, 10, 10)
 
 ROOT = Path(__file__).parents[1]
 # What `make test` leaves to `make test-all`: the lab, what takes browsers, clusters,
-# proxies, devices or programs of their own, and long pages. Paths of files and folders.
+# proxies, devices or programs of their own, and long pages and examples. Paths of files
+# and folders.
 OUTER = (
     "tfbbb/lab/",
+    "tfbbb/training/tuning.py",
     "tests/benchmarks/",
     "tests/cli/test_demo.py",
     "tests/deployment/",

@@ -7,7 +7,6 @@ import tfbbb
 from tfbbb.bayes.kl_schedules import (
     Blundell,
     Constant,
-    FromEffectiveSize,
     LinearWarmup,
     Tempered,
 )
@@ -61,11 +60,7 @@ def trained(schedule, *data, model=None, recorder=None, **arguments):
     return recorder, history
 
 
-@pytest.mark.parametrize(
-    "schedule",
-    [Blundell(), Constant(), FromEffectiveSize(15), LinearWarmup(3), Tempered(0.3)],
-    ids=repr,
-)
+@pytest.mark.parametrize("schedule", [Blundell(), LinearWarmup(3)], ids=repr)
 def test_every_step_has_its_temperature_over_n(schedule):
     recorder, history = trained(schedule, epochs=4)
     temperatures = [

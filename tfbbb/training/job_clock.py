@@ -137,11 +137,6 @@ class JobClock:
         return (self._ended_at or self._now()) - self._began
 
     @property
-    def part(self) -> str | None:
-        """The part that has begun last; None before the first one."""
-        return self._part
-
-    @property
     def has_time_for_more(self) -> bool:
         """Whether half of the limit is left, enough to train another network."""
         return self.elapsed <= _SHARE_FOR_MORE * self.limit

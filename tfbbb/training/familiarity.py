@@ -81,17 +81,16 @@ def changes_by_missing(
 
     blank = [_without(given, _column(familiarity, place)) for place in range(width)]
     whole, *found = _predict(model, [given, *blank], seed)
-    changes, factors = [], []
+    changes = []
     for without, lacking in zip(found, num_missing, strict=True):
         change = without.locations - whole.locations
         # Rows that lack the value do not change.
         changed = max(int((change != 0.0).any(axis=1).sum()), 1)
-        changes.append(change / np.sqrt(changed))
-        variance = np.square(changes[-1]).sum(axis=0)
+        variance = np.square(change).sum(axis=0) / changed
         least = 0.0 if lacking >= LEAST_ROWS else 0.8
-        factors.append(_widening(known, without, variance, least))
-    scaled = np.stack(changes, axis=1) * np.sqrt(factors)[:, np.newaxis]
-    return _shorter(scaled)
+        factor = _widening(known, without, variance, least)
+        changes.append(change * np.sqrt(factor / changed))
+    return np.stack(changes, axis=1)
 
 
 class Prediction(NamedTuple):
@@ -136,14 +135,6 @@ def _widening(
         if (errors <= reach).mean() >= share:
             break
     return float(factor)
-
-
-def _shorter(changes: np.ndarray) -> np.ndarray:
-    """Returns at most as many changes as cells, of the same sums of products."""
-    number, width, _ = changes.shape
-    if number <= width:
-        return changes
-    return np.stack([np.linalg.qr(c, mode="r") for c in np.moveaxis(changes, 2, 0)], 2)
 
 
 def _take(inputs: Inputs, places: np.ndarray) -> Inputs:

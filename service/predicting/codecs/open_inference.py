@@ -167,7 +167,8 @@ def write(answer: Answer) -> Written:
             )
         values = tensors[name]
         datatype = DATATYPES_BY_DTYPE[values.dtype]
-        output = {"name": name, "datatype": datatype, "shape": list(values.shape)}
+        shape = list(values.shape)
+        output: JsonObject = {"name": name, "datatype": datatype, "shape": shape}
         if binary:
             raw.append(_encode(values))
             output["parameters"] = {"binary_data_size": len(raw[-1])}

@@ -1,5 +1,6 @@
 """What every test stands on: the backend, quiet logs, fixed seeds."""
 
+import ctypes
 import gc
 import importlib
 import os
@@ -119,6 +120,9 @@ def free_step_graphs() -> None:
     for graph in graphs:
         if graph.name == "one_step_on_data" and id(graph) not in used:
             func_graph.dismantle_func_graph(graph)
+    # The C library of Linux keeps what was freed, for the next arrays.
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 @pytest.fixture(autouse=True)

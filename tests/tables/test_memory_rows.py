@@ -22,7 +22,7 @@ SCHEMA = Schema.infer(TABLE, "y", features=["x", "word"])
 
 @pytest.fixture(scope="module")
 def rows():
-    return MemoryRows.read(SCHEMA, [TABLE[:20], TABLE[20:]])
+    return MemoryRows.read(SCHEMA, [TABLE[:20], TABLE[20:]], ROWS)
 
 
 def targets(rows, count, **options):
@@ -82,7 +82,7 @@ def test_dates_and_texts_in_buckets_are_those_of_the_table():
     )
     schema = Schema.infer(table, "y")
     assert [column.buckets for column in schema.features] == [0, 256]
-    inputs, _ = MemoryRows.read(schema, [table]).at(np.arange(3000))
+    inputs, _ = MemoryRows.read(schema, [table], 3000).at(np.arange(3000))
     for name, given in schema.inputs(table).items():
         np.testing.assert_array_equal(inputs[name], given)
 
@@ -92,6 +92,6 @@ def test_a_matrix_is_double_if_a_column_must_be():
         {"t": np.arange(12) + 1e9, "x": np.arange(12) ** 2, "y": range(12)}
     )
     schema = Schema.infer(table, "y", features=["t", "x"])
-    inputs, _ = MemoryRows.read(schema, [table]).at(np.arange(12))
+    inputs, _ = MemoryRows.read(schema, [table], 12).at(np.arange(12))
     assert inputs.dtype == np.float64
     np.testing.assert_array_equal(inputs, schema.inputs(table))

@@ -79,7 +79,7 @@ def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
     table = {name: generator.normal(size=ROWS) for name in "abc"}
     table["y"] = 2 * table["a"] - 0.5 * table["c"] + noise * generator.normal(size=ROWS)
     schema = Schema.infer(table, "y")
-    rows = MemoryRows.read(schema, [as_source(table)])
+    rows = MemoryRows.read(schema, [as_source(table)], len(table["y"]))
     inputs, targets = schema.inputs(table), schema.targets(table)
     model = PredictedRows(np.zeros(ROWS), targets, 0.9)
     judged, _ = judged_beside_baselines(rows, folds, inputs, targets, model, schema)
@@ -103,7 +103,7 @@ def of_a_product(classes, rows=400):
     noise = 0.3 * generator.standard_t(5, size=rows)
     table["y"] = np.where(product > 0, "up", "down") if classes else product + noise
     schema = Schema.infer(table, "y")
-    rows = MemoryRows.read(schema, [as_source(table)])
+    rows = MemoryRows.read(schema, [as_source(table)], len(table["y"]))
     return schema, rows, schema.inputs(table), schema.targets(table)
 
 

@@ -40,7 +40,7 @@ def test_xla_compiles_the_steps_if_asked():
         outputs = layer(features)
         model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
         model.compile("adam")
-        rows = MemoryRows.read(schema, [table])
+        rows = MemoryRows.read(schema, [table], len(table))
         losses.append(trainings.train(model, rows=rows, xla=xla).losses)
     np.testing.assert_allclose(*losses, rtol=1e-4)
 

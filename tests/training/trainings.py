@@ -29,7 +29,7 @@ SCHEMA = Schema.infer(table(), "y")
 
 
 def rows():
-    return MemoryRows.read(SCHEMA, [table()])
+    return MemoryRows.read(SCHEMA, [table()], ROWS)
 
 
 def held_out():

@@ -40,7 +40,8 @@ from tfbbb.tables.text_encoding import Compression, CsvSource, check_encoding
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
-_CELLS_PER_BATCH = 2**16
+# Arrow reads several blocks ahead.
+_STREAM_BYTES, _CELLS_PER_BATCH = 2 * 2**20, 2**16
 # Also after a space, as in "1, NaN".
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 
@@ -249,7 +250,7 @@ class CsvFile(TextFile):
                     column_names=names,
                     skip_rows=dialect.header_line - 1,
                     skip_rows_after_names=int(dialect.has_header),
-                    block_size=self._source.longest,
+                    block_size=min(self._source.longest, _STREAM_BYTES),
                 ),
                 pa.csv.ParseOptions(
                     delimiter=dialect.delimiter, newlines_in_values=True

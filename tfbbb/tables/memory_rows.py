@@ -3,16 +3,15 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import tensorflow as tf
 
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import ColumnSource
-from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.text_features import TextMeans, text_bucket
 
@@ -39,25 +38,27 @@ class MemoryRows:
         cls,
         schema: Schema,
         parts: Iterable[ColumnSource],
+        num_rows: int,
         means: Mapping[str, np.ndarray] | None = None,
     ) -> "MemoryRows":
         """Reads rows part by part; `means` are those `[n]` of the texts of rows."""
         targets: list[np.ndarray] = []
-        read: list[list[ParsedColumn]] = [[] for _ in schema.features]
+        columns = [_ColumnRows(column, num_rows) for column in schema.features]
+        end = 0
         for part in parts:
+            start, end = end, end + part.num_rows
             targets.append(schema.targets(part))
-            for columns, column in zip(read, schema.features, strict=True):
-                columns.append(_narrow(column.parse(part), column.dtype))
+            for rows in columns:
+                rows.add(part, slice(start, end))
         inputs, texts = {}, {}
-        for columns, column in zip(read, schema.features, strict=True):
-            name, of_rows = column.name, (means or {}).get(column.name)
-            if column.kind == "categorical":
-                inputs[name], texts[name] = _join_texts(columns, column, of_rows)
+        # Each column is in memory twice, not all of them.
+        while columns:
+            rows = columns.pop(0)
+            name = rows.column.name
+            if rows.column.kind == "categorical":
+                inputs[name], texts[name] = rows.join_texts((means or {}).get(name))
             else:
-                values = np.concatenate([parsed.values for parsed in columns])
-                inputs[name] = tf.constant(values)
-            # Each column is in memory twice, not all of them.
-            columns.clear()
+                inputs[name] = tf.constant(rows.values)
         if schema.input_format == "matrix":
             dtype = np.result_type(*(column.dtype for column in schema.features))
             inputs = tf.stack([tf.cast(x, dtype) for x in inputs.values()], axis=-1)
@@ -138,30 +139,35 @@ class MemoryRows:
         )
 
 
-def _narrow(parsed: ParsedColumn, dtype: str) -> ParsedColumn:
-    """Returns a column with values of the type of an input, or with 4 bytes a text."""
-    kept = np.int32 if parsed.kind == "categorical" else np.dtype(dtype)
-    values, none = parsed.values.astype(kept), parsed.missing[:0]
-    return replace(parsed, values=values, missing=none, unreadable=None)
+class _ColumnRows:
+    """The values `[n]` of a column, of texts their places among those of a part."""
 
+    def __init__(self, column: Column, num_rows: int) -> None:
+        self.column = column
+        is_text = column.kind == "categorical"
+        self.values = np.empty(num_rows, np.int32 if is_text else column.dtype)
+        self._texts: list[tuple[slice, pa.Array]] = []
 
-def _join_texts(
-    parts: list[ParsedColumn], column: Column, means: np.ndarray | None
-) -> tuple[Tensor, Tensor]:
-    """Returns the places `[n]` of the texts of all parts, and the distinct texts."""
-    encoded = pa.chunked_array(
-        [pa.DictionaryArray.from_arrays(part.values, part.texts) for part in parts]
-    ).unify_dictionaries()
-    places = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    dictionary = encoded.chunk(0).dictionary
-    texts = tf.constant(dictionary.to_numpy(zero_copy_only=False), tf.string)
-    if means is None:
-        return tf.constant(places), texts
-    # Each row has the mean of its own, which a text of its bucket tells.
-    known = TextMeans(column.buckets, column.codes, column.means)
-    buckets = text_bucket(texts, column.buckets).numpy()[places]
-    rows = known.encode(buckets, means).astype(np.int32)
-    return tf.constant(rows), tf.constant(known.texts_of_rows)
+    def add(self, part: ColumnSource, rows: slice) -> None:
+        parsed = self.column.parse(part)
+        self.values[rows] = parsed.values
+        self._texts.append((rows, parsed.texts))
+
+    def join_texts(self, means: np.ndarray | None) -> tuple[Tensor, Tensor]:
+        """Returns the places `[n]` of texts among those of all parts, and these."""
+        distinct = pc.unique(pa.chunked_array([texts for _, texts in self._texts]))
+        for rows, texts in self._texts:
+            places = pc.index_in(texts, value_set=distinct).to_numpy()
+            self.values[rows] = places[self.values[rows]]
+        known_texts = tf.constant(distinct.to_numpy(zero_copy_only=False), tf.string)
+        if means is None:
+            return tf.constant(self.values), known_texts
+        # Each row has the mean of its own, which a text of its bucket tells.
+        column = self.column
+        known = TextMeans(column.buckets, column.codes, column.means)
+        buckets = text_bucket(known_texts, column.buckets).numpy()[self.values]
+        codes = known.encode(buckets, means).astype(np.int32)
+        return tf.constant(codes), tf.constant(known.texts_of_rows)
 
 
 def _as_array(tensor: Tensor) -> np.ndarray:

@@ -108,7 +108,9 @@ def prepare(
     held_out = _take(table, rows.held_out)
     return Prepared(
         schema=schema,
-        rows=MemoryRows.read(schema, _parts(table, rows.training), means),
+        rows=MemoryRows.read(
+            schema, _parts(table, rows.training), len(rows.training), means
+        ),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],

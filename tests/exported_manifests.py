@@ -64,7 +64,6 @@ def manifest(
             support=None if classes else likelihood_support("normal"),
             ordered=classes is None,
             discrete=False,
-            noise_size=1,
         ),
         "passes": {},
         "numpy": NumpyInfo(difference=0.0),

@@ -46,7 +46,7 @@ from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tfbbb.export.numpy_engine.threads import one_blas_thread
+from tfbbb.base.threads import one_blas_thread
 
 # Allocations before a collection, and younger collections before each older one.
 _GC_THRESHOLDS = (10_000, 20, 100)

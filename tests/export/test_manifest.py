@@ -48,7 +48,6 @@ def fields() -> dict[str, Any]:
             "support": None,
             "ordered": False,
             "discrete": False,
-            "noise_size": 1,
         },
         "passes": {"local": {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}},
         "numpy": {"difference": 1e-6, "missing": None},

@@ -15,7 +15,6 @@ from service.predicting.query import parameters_model
 from tests.served_answer import served_answer
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
-from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.questions import QUESTIONS, Question
 from tfbbb.prediction.recalibration import Recalibration
 
@@ -50,33 +49,23 @@ def test_unknown_question_names_the_known() -> None:
         questions.question_named("mode")
 
 
-def test_file_without_the_question_says_so() -> None:
-    likelihood = tfbbb.likelihoods.Normal()
-    likelihood.build((None, 1))
-    answers = live_answers(likelihood, Recalibration())
-    with pytest.raises(ValueError, match=r"exported without.*question='density'"):
-        answers.ask("density", None)
-
-
 @pytest.fixture(scope="module")
 def exported(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[tfbbb.BayesianModel, Path]:
-    """A live model and the path of its export, with two questions of these tests."""
+    """A live model and the path of its export."""
     path = tmp_path_factory.mktemp("questions") / "1"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
-        inputs = keras.Input((3,))
-        outputs = tfbbb.layers.DenseVariational(1)(inputs)
-        likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-        live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-        live.export_predictive(path)
-        return live, path
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
+    live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    live.export_predictive(path)
+    return live, path
 
 
 @pytest.fixture
 def added(exported: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The same where the questions are asked."""
+    """The same, and two more questions."""
     monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
     live, path = exported
     return live, tfbbb.load(path)

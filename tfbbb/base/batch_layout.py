@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
@@ -78,7 +79,7 @@ def merge_leading(tensor: Tensor) -> Tensor:
 
 def dimensions(tensor: Tensor, first: int) -> list[int | Tensor]:
     """Returns the dimensions of a tensor from `first` on, static where known."""
-    dynamic = tf.shape(tensor)
+    dynamic = ops.shape(tensor)
     return [
         dynamic[axis] if size is None else size
         for axis, size in enumerate(tensor.shape)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.threads import map_in_threads, one_blas_thread
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.numpy_engine.functions import texts
-from tfbbb.export.numpy_engine.threads import map_in_threads, one_blas_thread
 
 
 @dataclass(frozen=True)

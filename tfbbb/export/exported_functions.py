@@ -3,28 +3,25 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import ArrayLike, Structure, Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
 from tfbbb.export.signatures import trace_signatures
-from tfbbb.prediction import questions
-from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.extrapolation import Extrapolation
 from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure as NetworkStructure
+from tfbbb.prediction.summary import summary
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
 
@@ -59,25 +56,17 @@ def trace_functions(
     root = tf.Module()
     if familiarity is not None:
         root.familiarity = _trace_familiarity(familiarity, extrapolation, pack, unnamed)
-    answers = live_answers(likelihood, recalibration, programs[method].members)
-    # Methods share answers unless one of them integrates the mean, whose variance is
-    # then beside the outputs.
-    by_spec = {x.outputs_spec: tf.Module() for x in programs.values()}
-    for spec, module in by_spec.items():
-        module.moments = traced(answers.moments, spec)
-        summary = module.moments.structured_outputs
-        targets = _describe_targets(likelihood, summary["mean"].shape[1:])
-        _trace_answers(module, answers, spec, targets)
-    functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     methods = {
-        name: _trace_program(x, moments[name], functions[name], given, pack_rows)
-        for name, x in programs.items()
+        name: _trace_program(program, moments[name], given, pack_rows)
+        for name, program in programs.items()
     }
+    moments_of = methods[method].answer.structured_outputs["summary"]
+    targets = _describe_targets(likelihood, moments_of["mean"].shape[1:])
     signatures = trace_signatures(
         methods[method],
-        functions[method],
         programs[method].sizes,
-        answers,
+        likelihood,
+        recalibration.of_answers,
         specs,
         root.familiarity.of_rows if familiarity is not None else None,
         num_samples,
@@ -85,7 +74,6 @@ def trace_functions(
         tf.as_dtype(dtype),
     )
     root.methods = methods
-    root.answers = functions
     if getattr(recalibration, "by", None) is not None:
         root.groups = traced(
             lambda features: recalibration.groups(pack(features[: len(unnamed)])), given
@@ -126,7 +114,6 @@ def _trace_familiarity(
 def _trace_program(
     program: Program,
     moments: Tensors,
-    answers: tf.Module,
     features: Sequence[tf.TensorSpec],
     pack: Callable[[Sequence[Tensor]], Any],
 ) -> tf.Module:
@@ -154,7 +141,11 @@ def _trace_program(
 
     def answer(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
         found = module.outputs(features, draws)
-        return {"summary": answers.moments(found), "outputs": found}
+        (likelihood,) = program.likelihoods
+        return {
+            "summary": summary(likelihood, found, program.members),
+            "outputs": found,
+        }
 
     integer = tf.TensorSpec([], tf.int32)
     module.draw = traced(draw, tf.TensorSpec([2], tf.int32), integer, integer)
@@ -182,64 +173,7 @@ def _describe_targets(
         likelihood.support,
         likelihood.ordered,
         likelihood.discrete,
-        likelihood.noise_size,
     )
-
-
-def _trace_answers(
-    module: tf.Module, answers: Answers, outputs: tf.TensorSpec, targets: Targets
-) -> None:
-    """Adds one traced function for each question that has an answer to a module.
-
-    Each takes `outputs` [rows, S, ..., P] and the question's arguments; `moments` takes
-    the outputs and returns the summary of the mixture. Where a recalibration changes
-    the summary, the module gets `summary`, which takes the summary of the mixture and
-    quantiles [rows, Q, ..., k] and returns the answered summary, and `levels`, which
-    returns the levels of these quantiles.
-    """
-    places = list(outputs.shape[2:-1])
-    is_classes = answers.task == "classification"
-    width = [1] if is_classes else list(targets.shape[-1:])
-    specs = {
-        "targets": tf.TensorSpec(
-            [None, *targets.shape], tf.int32 if is_classes else tf.float64
-        ),
-        "values": tf.TensorSpec([None, *places, *width], tf.float64),
-        "levels": tf.TensorSpec([None], tf.float64),
-        "draws": tf.TensorSpec([None, None], tf.int64),
-        "noise": tf.TensorSpec([None, None, *places, answers.noise_size], tf.float32),
-    }
-    for question in questions.QUESTIONS:
-        if question.name in answers.functions:
-            function = answers.functions[question.name]
-            arguments = [specs[argument] for argument in question.arguments]
-            setattr(module, question.name, traced(function, outputs, *arguments))
-    if answers.summary is not None:
-        _trace_summary(module, answers.summary, [*places, *width])
-
-
-def _trace_summary(
-    module: tf.Module,
-    change: Callable[[Summary, Quantiles], Summary],
-    shape: list[int | None],
-) -> None:
-    asked = np.zeros(0)
-    summary = {
-        name: tf.TensorSpec([None, *x.shape[1:]], x.dtype)
-        for name, x in module.moments.structured_outputs.items()
-    }
-
-    def change_summary(mixture: Summary, quantiles: Tensor) -> Summary:
-        def at(levels: ArrayLike) -> Tensor:
-            nonlocal asked
-            asked = np.asarray(levels)
-            return quantiles
-
-        return change(mixture, at)
-
-    quantiles = tf.TensorSpec([None, None, *shape], tf.float64)
-    module.summary = traced(change_summary, summary, quantiles)
-    module.levels = traced(lambda: tf.constant(asked, tf.float64))
 
 
 def _programs(
@@ -282,7 +216,7 @@ def _variables_read(
     root: tf.Module, signatures: dict[str, ConcreteFunction]
 ) -> list[tf.Variable]:
     """Returns the variables that the functions read, few of the posteriors'."""
-    modules = [*root.methods.values(), *root.answers.values()]
+    modules = root.methods.values()
     functions = [
         *signatures.values(),
         *(function for module in modules for function in vars(module).values()),

@@ -1,6 +1,5 @@
 """A posterior predictive distribution that was loaded from a SavedModel."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,25 +7,29 @@ import numpy as np
 
 from tfbbb.base.numbers import int32, positive_number
 from tfbbb.base.types import ArrayLike, Structure, Tensor
+from tfbbb.bayes import likelihoods
 from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import (
     Inputs,
     Tensors,
-    checked_targets,
     in_row_shape,
     listed,
     to_tensors,
 )
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
-from tfbbb.prediction import questions
-from tfbbb.prediction.answers import Answers, Quantiles, Summary, summary_outputs
+from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
-from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.passes import Passes
-from tfbbb.prediction.questions import Question, question_named
+from tfbbb.prediction.questions import question_named
+from tfbbb.prediction.recalibration import (  # noqa: F401
+    conformal,
+    factors,
+    isotonic_pit,
+)
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, described
 from tfbbb.prediction.result import Predictive
 
 # The passes of a method, the number of draws, and their seed.
@@ -220,7 +223,7 @@ class ExportedModel:
         """
         prediction = self._distribution(inputs, num_samples, seed, method)
         found = prediction.to_numpy()
-        names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
+        names = {*summary_outputs(found), "mean_standard_error"}
         chosen = sorted(names | ({"familiarity"} & found.keys()))
         with np.errstate(over="ignore"):
             return {name: np.asarray(found[name], self._dtype) for name in chosen}
@@ -329,84 +332,27 @@ def _load_passes(
         outputs=outputs,
         coherent=lambda: _load_passes(saved_model, manifest, coherent, engine),
         sizes=manifest.passes[method],
-        answers=[_load_answers(saved_model.answers[method], manifest, engine)],
+        answers=[_load_answers(manifest, manifest.passes[method].members)],
         rows_at_a_time=engine.rows_at_a_time,
         groups=call(saved_model.groups) if by_groups else lambda inputs: None,
     )
 
 
-def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers:
-    """Returns the answers by the functions of a loaded model."""
-    targets = manifest.targets
-    recalibration = manifest.recalibration or {"config": {}}
-    config = recalibration["config"]
-    scores = config.get("scores")
-    return Answers(
-        functions={
-            question.name: _load_answer(
-                question, getattr(functions, question.name), engine
-            )
-            for question in questions.QUESTIONS
-            if hasattr(functions, question.name)
-        },
-        moments=_some_rows_at_a_time(engine.call(functions.moments), engine),
-        summary=_load_summary(functions, engine)
-        if hasattr(functions, "summary")
-        else None,
-        task=manifest.task,
-        ordered=targets.ordered,
-        discrete=targets.discrete,
-        noise_size=targets.noise_size,
-        check_targets=functools.partial(
-            checked_targets, wanted=targets, classes=manifest.classes
-        ),
-        classes=manifest.classes,
-        member_weights=manifest.member_weights,
-        limits=manifest.limits,
-        reach=None
-        if scores is None
-        else functools.partial(
-            conformal_reach, scores, group_scores=config.get("group_scores", ())
-        ),
-    )
-
-
-def _load_answer(
-    question: Question, function: Any, engine: Engine
-) -> Callable[..., Tensor]:
-    """Returns the function of a question, computed for some rows at a time."""
-    call = engine.call(function)
-    # The first input is the outputs of the network.
-    dtypes = [given.dtype for given in function.inputs[1:]]
-
-    def answer(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
-        given = list(map(engine.tensor, arguments, dtypes))
-        # All rows share the levels, and each has other arguments of its own.
-        if question.takes_levels:
-            at_levels = _some_rows_at_a_time(lambda x: call(x, *given), engine)
-            return at_levels(outputs)
-        of_rows = _some_rows_at_a_time(lambda x: call(*x), engine)
-        return of_rows([outputs, *given])
-
-    return answer
-
-
-def _load_summary(
-    functions: Any, engine: Engine
-) -> Callable[[Summary, Quantiles], Summary]:
-    """Returns how a recalibration changes the summary of the mixture."""
-    change = engine.call(functions.summary)
-    levels = np.asarray(functions.levels())
-
-    def summary(mixture_summary: Summary, quantiles: Quantiles) -> Summary:
-        if len(levels):
-            found = quantiles(levels)
-        else:
-            # Quantiles at no level, in the shape that the mean gives them.
-            found = mixture_summary["mean"][:, np.newaxis][:, :0]
-        return change(mixture_summary, found)
-
-    return summary
+def _load_answers(manifest: Manifest, members: int) -> Answers:
+    """Returns the answers that the manifest describes."""
+    described_likelihood = dict(manifest.likelihood)
+    name = described_likelihood.pop("class_name")
+    known = {cls.__name__: cls for cls in likelihoods.registry.classes.values()}
+    if name not in known:
+        raise ValueError(
+            "The model has a likelihood that is no part of tfbbb: import the module "
+            f"that registers it first. Received: likelihood={name}"
+        )
+    likelihood = known[name].of_values(**described_likelihood)
+    likelihood.member_weights = manifest.member_weights
+    given = manifest.recalibration
+    recalibration = IDENTITY if given is None else described(given)
+    return Answers(likelihood, recalibration, members, manifest.classes)
 
 
 def _some_rows_at_a_time(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfbbb.tables.notations import Notation
     from tfbbb.tables.row_warnings import RowWarnings
 
-SCHEMA_VERSION: Literal[5] = 5
+SCHEMA_VERSION: Literal[6] = 6
 MANIFEST_PATH = "assets.extra/tfbbb.json"
 # Beside the manifest, if NumPy can compute the answers: the functions.
 NUMPY_PATH = "assets.extra/numpy_functions.json"
@@ -131,8 +131,6 @@ class Targets:
     ordered: bool
     # Whether they are integers.
     discrete: bool
-    # How many standard normals a sample takes.
-    noise_size: int
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,8 @@ class Manifest:
         units: The units of inputs and outputs.
         classes: Names of the classes in the order of the probabilities; `None`
             for regression.
-        likelihood: `class_name` and `config` of p(y | f(x, w)).
+        likelihood: `class_name` and `config` of p(y | f(x, w)), its `output_shape`,
+            and the `values` of its variables.
         layers: The variational layers of the network.
         num_rows: N, the number (or total weight) of the training rows.
         kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
@@ -215,7 +214,7 @@ class Manifest:
     ...     num_rows=442, kl_weight=1 / 442, method="local",
     ...     default_num_samples=100, default_seed=0, metrics={"rmse": 3.5},
     ...     libraries={"tensorflow": "2.21.0"}, files={},
-    ...     targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
+    ...     targets=Targets((1,), None, ordered=True, discrete=False),
     ...     passes={}, numpy=NumpyInfo(difference=0.0),
     ... )
     >>> Manifest.from_json(manifest.to_json()) == manifest
@@ -250,7 +249,7 @@ class Manifest:
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
     target_dtype: Literal["float64"] | None = None
-    schema_version: Literal[5] = SCHEMA_VERSION
+    schema_version: Literal[6] = SCHEMA_VERSION
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,16 @@ from keras import tree
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import check_free, flush
 from tfbbb.base.numbers import int32
-from tfbbb.base.types import ArrayLike, Structure, Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.export.feature_tensors import features_of, input_specs, packing, tensor_specs
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.writer import class_names
-from tfbbb.prediction.answers import Answers, summary_outputs
+from tfbbb.prediction.answers import summary_outputs
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
+from tfbbb.prediction.questions import quantiles_of
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 
 if TYPE_CHECKING:
@@ -157,29 +158,19 @@ def _frozen_answer(
     moments, draws = (
         tree.map_structure(np.asarray, part) for part in (program.moments(), drawn)
     )
-    answers = live_answers(model.likelihood, recalibration)
+    density = recalibration.of_answers
 
     def answer(*features: Tensor) -> dict[str, tf.Tensor]:
         constants = [tree.map_structure(tf.constant, x) for x in (moments, draws)]
         (summary,), (outputs,) = program.answer(pack(features), *constants)
-        found = _recalibrated(answers, summary, outputs)
-        names = summary_outputs(answers, found)
+        mixture = Mixture(model.likelihood, outputs)
+        found = density.summary(
+            summary, lambda levels: quantiles_of(density, mixture, levels)
+        )
+        names = summary_outputs(found)
         return {name: tf.cast(found[name], dtype) for name in names}
 
     return answer
-
-
-def _recalibrated(
-    answers: Answers, summary: dict[str, tf.Tensor], outputs: tf.Tensor
-) -> Mapping[str, tf.Tensor]:
-    if answers.summary is None:
-        return summary
-
-    def quantiles(levels: ArrayLike) -> tf.Tensor:
-        levels = tf.constant(np.asarray(levels), tf.float64)
-        return answers.ask("quantiles", outputs, levels)
-
-    return answers.summary(summary, quantiles)
 
 
 def _converted(

@@ -6,9 +6,13 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
-from tfbbb.prediction.answers import Answers, summary_outputs
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.answers import summary_outputs
 from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.questions import quantiles_of
+from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 FAMILIARITY = "familiarity"
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -17,9 +21,9 @@ _SEED = tf.TensorSpec([], tf.int32, name="seed")
 
 def trace_signatures(
     passes: tf.Module,
-    functions: tf.Module,
     sizes: Sizes,
-    answers: Answers,
+    likelihood: Likelihood,
+    recalibration: Recalibration,
     features: Sequence[tf.TensorSpec],
     familiarity: Any,
     num_samples: int,
@@ -28,12 +32,12 @@ def trace_signatures(
 ) -> dict[str, tf.types.experimental.ConcreteFunction]:
     """Returns the signatures by name: pure functions of rows and arguments.
 
-    `passes` are the functions of one method, and `functions` those of its answers.
+    `passes` are the functions of one method.
     `familiarity` takes feature tensors, and returns a list of the familiarity of each
     row and of the deviations of an extrapolation, if any. The default signature has its
     own number of samples and seed; answers are of `dtype`.
     """
-    names = summary_outputs(answers, functions.moments.structured_outputs)
+    names = summary_outputs(passes.answer.structured_outputs["summary"])
 
     def draw(number: Tensor, seed: Tensor) -> list[Tensor]:
         rounds = sizes.num_rounds(_at_least_two(number), tf.maximum)
@@ -53,11 +57,10 @@ def trace_signatures(
         rows, compared = compare(given)
         found = passes.answer(rows, draw(number, seed))
         summary, outputs = found["summary"], found["outputs"]
-        if answers.summary is not None:
-            summary = answers.summary(
-                summary,
-                lambda x: functions.quantiles(outputs, tf.cast(x, tf.float64)),
-            )
+        mixture = Mixture(likelihood, outputs)
+        summary = recalibration.summary(
+            summary, lambda levels: quantiles_of(recalibration, mixture, levels)
+        )
         answered = {
             name: tf.cast(summary[name], dtype)
             for name in (*names, "mean_standard_error")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal
 
 import tensorflow as tf
 
@@ -17,7 +17,6 @@ from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.numbers import int32
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config, Json
-from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns, row_shape
@@ -36,7 +35,6 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.prediction import recalibration
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.plan import own_method
-from tfbbb.prediction.recalibration import Recalibration
 from tfbbb.prediction.structure import Structure
 from tfbbb.version import __version__
 
@@ -171,7 +169,7 @@ def write_saved_model(
             target=schema.target.name if schema else target,
             units=units,
             classes=names,
-            likelihood=describe(likelihood),
+            likelihood=_describe_likelihood(likelihood),
             layers=tuple(map(_layer_summary, model.variational_layers)),
             num_rows=model.num_rows,
             kl_weight=kl_weight if kl_weight == kl_weight else None,
@@ -183,7 +181,8 @@ def write_saved_model(
             files={},
             numpy=NumpyInfo(),
             **described,
-            recalibration=describe(model.recalibration),
+            recalibration=model.recalibration
+            and recalibration.serialize(model.recalibration),
             lineage=lineage,
             recalibration_choice=recalibration_choice,
             target_notation=notation.to_dict() if notation else None,
@@ -215,24 +214,11 @@ def class_names(
     return classes
 
 
-@overload
-def describe(part: Likelihood | Recalibration) -> Config: ...
-
-
-@overload
-def describe(part: None) -> None: ...
-
-
-def describe(part: Likelihood | Recalibration | None) -> Config | None:
-    """Returns class and arguments of a likelihood or recalibration; None for None."""
-    if part is None:
-        return None
-    registry: Any = likelihoods if isinstance(part, Likelihood) else recalibration
-    found = registry.serialize(part)
-    # Those of any Keras layer are no arguments of the likelihood.
-    inherited = ("name", "trainable", "dtype")
-    config = {k: v for k, v in found["config"].items() if k not in inherited}
-    return {"class_name": found["class_name"], "config": config}
+def _describe_likelihood(likelihood: Likelihood) -> Config:
+    """Returns the name of the class, and the arguments of `Likelihood.of_values`."""
+    described = likelihood.to_values()
+    values = {name: value.tolist() for name, value in described["values"].items()}
+    return {"class_name": type(likelihood).__name__, **described, "values": values}
 
 
 def _layer_summary(layer: VariationalLayer) -> LayerSummary:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_bounds
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.questions import question_named
+from tfbbb.prediction.summary import summary
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 Summary = dict[str, Tensor]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
@@ -20,43 +26,71 @@ _REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
 _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 
 
-@dataclass(frozen=True)
 class Answers:
-    """The answers about one output of a network, by a live or an exported model."""
+    """What one output of a network says of its targets, by the drawn outputs alone.
 
-    # By the name of each question, a function of the outputs [rows, S, ..., P] and the
-    # question's arguments.
-    functions: Mapping[str, Callable[..., Tensor]]
-    # Returns the summary of the mixture of outputs: see `tfbbb.prediction.summary`.
-    moments: Callable[[Tensor], Summary]
-    task: Literal["regression", "classification"]
-    # Whether targets have a distribution function and quantiles.
-    ordered: bool
-    # Whether targets are integers.
-    discrete: bool
-    # Number of standard normals that a sample takes.
-    noise_size: int
-    # Returns targets, of one row each, in the shape that the functions take; raises
-    # ValueError for values that cannot be targets. That of a live model also takes
-    # which targets count, by a mask.
-    check_targets: Callable[..., np.ndarray]
-    # Names of the classes.
-    classes: Sequence[str] | None = None
-    # Changes the summary of the mixture into the answered one, by answered quantiles.
-    summary: Callable[[Summary, Quantiles], Summary] | None = None
-    # Takes levels [Q] and the index of each row's group, [rows] or None, and returns
-    # the greatest score that conformal intervals or prediction sets contain, [Q, k] or
-    # [rows, Q, k]: see `conformal_reach`.
-    reach: Callable[[ArrayLike, np.ndarray | None], np.ndarray] | None = None
-    # The least and the greatest number that a target may be; None for classes.
-    limits: Sequence[float] | None = None
-    # Weights of the members in the mixture; None for equal ones.
-    member_weights: Sequence[float] | None = None
+    Everything is a function of outputs [rows, S, ..., P], wherever they come from: a
+    model in memory, a SavedModel, an ONNX file, a chain.
+
+    Args:
+        likelihood: The likelihood; its present values count.
+        recalibration: The recalibration. One that acts on outputs has changed them.
+        members: Number of members among the draws.
+        classes: Names of the classes.
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        recalibration: Recalibration,
+        members: int = 1,
+        classes: Sequence[str] | None = None,
+    ):
+        self.likelihood = likelihood.frozen()
+        self.recalibration = recalibration
+        self.members = members
+        self.classes = classes
+
+    def moments(self, outputs: ArrayLike) -> Summary:
+        """Returns the summary of the mixture: see `tfbbb.prediction.summary`."""
+        with np.errstate(all="ignore"):
+            return summary(self.likelihood, np.asarray(outputs), self.members)
+
+    def summary(self, mixture: Summary, quantiles: Quantiles) -> Summary:
+        """Returns the summary of the recalibrated distribution from the mixture's.
+
+        `quantiles` takes levels [Q] and returns those of all rows, [rows, Q, ..., k].
+        """
+        return self.recalibration.of_answers.summary(mixture, quantiles)
+
+    def ask(
+        self, question: str, outputs: ArrayLike, *arguments: ArrayLike
+    ) -> np.ndarray:
+        """Returns the answer to the question of this name, [rows, ...]."""
+        # Far out, quantities are infinite, as they should be.
+        with np.errstate(all="ignore"):
+            mixture = Mixture(self.likelihood, outputs)
+            asked = question_named(question)
+            return asked.answer(self.recalibration.of_answers, mixture, *arguments)
+
+    def check_targets(
+        self, targets: ArrayLike, counted: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Returns targets in the shape that questions take; see `Likelihood`."""
+        checked = self.likelihood.check_targets(targets, counted)
+        if counted is None:
+            return checked
+        return self.likelihood.with_placeholders(checked, counted)
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether targets are classes."""
+        return self.likelihood.task == "classification"
 
     @property
     def central_intervals(self) -> bool:
         """Whether intervals lie between the quantiles of equal tails of the level."""
-        return self.reach is None or self.task == "classification"
+        return not self.recalibration.conformal or self.is_classes
 
     def intervals(
         self,
@@ -72,14 +106,13 @@ class Answers:
         """
         levels = np.asarray(levels, np.float64)
         if not self.central_intervals:
-            assert self.reach is not None
             return conformal_bounds(
-                self.reach,
+                self.recalibration.reach,
                 quantiles,
                 levels,
                 groups,
-                discrete=self.discrete,
-                limits=self.limits,
+                discrete=self.likelihood.discrete,
+                limits=self.likelihood.limits,
             )
         tails = 0.5 - 0.5 * levels
         found = quantiles(np.concatenate([tails, 1.0 - tails]))
@@ -100,23 +133,14 @@ class Answers:
         """
         before = more_probable(summary["probabilities"])[:, np.newaxis]
         levels = np.asarray(levels, np.float64)
-        if self.reach is None:
+        if not self.recalibration.conformal:
             # Of each place of a row, if it has several.
             wide = levels.reshape(-1, *[1] * (before.ndim - 2))
             inside = before < wide - _ROUNDING
         else:
             # Rows have one place.
-            inside = before <= self.reach(levels, groups) + _ROUNDING
+            inside = before <= self.recalibration.reach(levels, groups) + _ROUNDING
         return inside | (before <= 0.0)
-
-    def ask(self, question: str, outputs: Tensor, *arguments: ArrayLike) -> Tensor:
-        """Returns the answer to the question of this name."""
-        if question not in self.functions:
-            raise ValueError(
-                "The model was exported without this question; export it again. "
-                f"Received: question={question!r}, known are {sorted(self.functions)}"
-            )
-        return self.functions[question](outputs, *arguments)
 
 
 def more_probable(probabilities: ArrayLike) -> np.ndarray:
@@ -138,8 +162,7 @@ def more_probable(probabilities: ArrayLike) -> np.ndarray:
     return np.take_along_axis(before, np.argsort(order, axis=-1), axis=-1)
 
 
-def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
+def summary_outputs(summary: Container[str]) -> list[str]:
     """Returns the names of the outputs of `serving_default`."""
-    is_classes = answers.task == "classification"
-    names = list(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY)
+    names = _CLASS_SUMMARY if "probabilities" in summary else _REGRESSION_SUMMARY
     return [*names, *(["between_members"] if "between_members" in summary else [])]

@@ -184,7 +184,7 @@ class Passes:
         All rows see the same n draws of the weights, independent of each other.
         """
         members = self.sizes.members
-        weights = self.answers[number].member_weights
+        weights = self.answers[number].likelihood.member_weights
         if weights is None:
             rounds, chosen = np.divmod(np.arange(n), members)
         else:

@@ -14,12 +14,12 @@ from tfbbb.base.types import Shape, Tensor
 from tfbbb.base.types import Structure as Nested
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers.row_axes import row_axes
+from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
 from tfbbb.prediction.dropout import is_dropout
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
-from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.network_pass import SEED_STATE, NetworkPass
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
@@ -49,6 +49,7 @@ class Snapshot:
         return self._versions == other._versions
 
 
+State = list[tuple[keras.Variable, tf.Tensor]]
 # Passes, the recalibration of their answers, and the values of the variables.
 BoundPasses = tuple[Passes, Recalibration, Snapshot]
 
@@ -269,7 +270,7 @@ class Program:
             coherent=coherent,
             sizes=self.sizes,
             answers=[
-                live_answers(likelihood, recalibration, self.members, state)
+                Answers(_at_state(likelihood, state), recalibration, self.members)
                 for likelihood in self.likelihoods
             ],
             groups=lambda given: recalibration.groups(self._split(given)[0]),
@@ -414,6 +415,12 @@ class Program:
             further = example[..., : self.num_beyond]
             outputs = likelihood.with_further_location(outputs, further)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
+
+
+def _at_state(likelihood: Likelihood, state: State) -> Likelihood:
+    """Returns the frozen likelihood with these values of its variables."""
+    with keras.StatelessScope(state_mapping=state):
+        return likelihood.frozen()
 
 
 def _with_values(

@@ -4,22 +4,41 @@
 Everything is computed in float64.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Callable
 
-import tensorflow as tf
+import numpy as np
 
+from tfbbb.base import array_ops as ops
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.lazy import tf
+from tfbbb.base.threads import map_in_threads
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.bayes.likelihoods.inversion import bracket_of_counts, inverted, least_integer
+from tfbbb.bayes.likelihoods.inversion import (
+    Function,
+    bracket_of_counts,
+    first_search,
+    inverted,
+    least_integer,
+    searched,
+)
 from tfbbb.prediction.draw_weights import average_over_draws
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
+# An array is cut into more blocks, which threads share and their caches hold.
+_PARTS = 16
+# Of arrays: the steps before the rows that have their quantiles are left out, and how
+# often this happens.
+_STEPS_OF_ROUND, _MOST_ROUNDS = 3, 64
 # Number of terms that the distribution function of counts adds up at a time.
 _TERMS_OF_COUNTS = 11
 
 
-def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> Tensor:
     """Inverts the mixture's distribution function, target by target: [rows, Q, ..., k].
 
     Of integers it is the least whose distribution function reaches the level, found by
@@ -27,88 +46,110 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.
     greatest of its components' quantiles, where Newton's method and bisection find it.
     Their levels are [Q], or [rows, Q, ..., k], of each row and target its own.
     """
-    levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
-    shape = tf.shape(outputs)
+    levels = ops.cast(levels, "float64")
     by_row = len(levels.shape) > 1
-    num_levels = tf.shape(levels, tf.int64)[1 if by_row else 0]
-    per_row = num_levels * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
+    shape = dimensions(outputs, 0)
+    per_row = math.prod(shape[1:]) * dimensions(levels, 0)[1 if by_row else 0]
+    invert = _invert_steps if likelihood.discrete else _invert
     if likelihood.discrete:
-        invert, per_row = _invert_steps, _TERMS_OF_COUNTS * per_row
-    else:
-        invert = _invert
-    rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
+        per_row *= _TERMS_OF_COUNTS
+    rows = ops.maximum(_MOST_COMPONENTS // ops.maximum(per_row, 1), 1)
 
-    num_blocks = -(-shape[0] // rows)
+    def of_rows(part: slice) -> Tensor:
+        return invert(likelihood, levels[part] if by_row else levels, outputs[part])
+
+    if not ops.is_tensor(outputs):
+        size = max(1, int(rows) // _PARTS)
+        parts = [slice(i, i + size) for i in range(0, shape[0], size)]
+        return np.concatenate(map_in_threads(of_rows, parts or [slice(0, 0)]))
+    return _in_blocks(of_rows, shape[0], rows)
+
+
+def _in_blocks(
+    of_rows: Callable[[slice], tf.Tensor], num_rows: Tensor, size: Tensor
+) -> tf.Tensor:
+    """Returns what a function of rows returns for all of them, of tensors."""
+    # Of no rows, whose shape is that of all blocks after the first two axes.
+    none = of_rows(slice(0, 0))
 
     def of_block(
         index: tf.Tensor, found: tf.TensorArray
     ) -> tuple[tf.Tensor, tf.TensorArray]:
-        part = slice(index * rows, (index + 1) * rows)
-        values = invert(likelihood, levels[part] if by_row else levels, outputs[part])
+        values = of_rows(slice(index * size, (index + 1) * size))
         return index + 1, found.write(index, values)
 
-    one_row = tf.zeros([1, *outputs.shape[2:]], tf.float64)
-    # Neither mean nor outputs have the shape of ordered classes themselves.
-    event_shape = likelihood.cdf(0.0, one_row).shape[1:]
-    empty = tf.TensorArray(
-        tf.float64,
+    num_blocks = -(-num_rows // size)
+    found = tf.TensorArray(
+        "float64",
         size=num_blocks,
         infer_shape=False,
-        element_shape=[None, None, *event_shape],
+        element_shape=[None, None, *none.shape[2:]],
     )
     _, found = tf.while_loop(
         lambda index, _: index < num_blocks,
         of_block,
-        (tf.constant(0), empty),
+        (tf.constant(0), found),
         parallel_iterations=1,
     )
     return found.concat()
 
 
-def _invert_steps(
-    likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor
-) -> tf.Tensor:
-    outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
-    # [Q] -> [Q, 1, ..., 1] over places and targets.
-    shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 3], tf.int32)], 0)
-    wanted = tf.reshape(levels, shape)
+def _over_axes(levels: Tensor, axes: int) -> Tensor:
+    """Returns levels [Q] as [Q, 1, ..., 1], over so many axes of places and targets."""
+    return ops.reshape(levels, [-1, *[1] * axes])
 
-    def reaches(values: tf.Tensor) -> tf.Tensor:
-        per_sample = likelihood.cdf(values[:, :, tf.newaxis], outputs)
+
+def _invert_steps(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
+    outputs = ops.cast(outputs, "float64")[:, ops.newaxis]
+    wanted = _over_axes(levels, len(outputs.shape) - 3)
+
+    def reaches(values: Tensor) -> Tensor:
+        per_sample = likelihood.cdf(values[:, :, ops.newaxis], outputs)
         return average_over_draws(likelihood, per_sample, axis=2) >= wanted
 
     if likelihood.task == "classification":
-        one = tf.ones_like(likelihood.cdf(0.0, outputs)[:, :, 0] + wanted)
+        one = ops.ones_like(likelihood.cdf(0.0, outputs)[:, :, 0] + wanted)
         return least_integer(reaches, -one, (likelihood.num_classes - 1.0) * one)
-    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
-    mean = average_over_draws(likelihood, means, axis=2)
-    squares = variances + tf.square(means - mean[:, :, tf.newaxis])
-    variance = average_over_draws(likelihood, squares, axis=2)
+    mean, variance = _moments(likelihood, outputs)
     return least_integer(reaches, *bracket_of_counts(wanted, mean, variance))
 
 
-def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Tensor:
-    outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
+def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
+    outputs = ops.cast(outputs, "float64")[:, ops.newaxis]
     if len(levels.shape) == 1:
-        # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
-        levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
+        levels = _over_axes(levels, len(outputs.shape) - 3)[ops.newaxis]
 
-    def average(compute: Callable[..., tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
+    def average(compute: Function, outputs: Tensor) -> Function:
         return lambda values: average_over_draws(
-            likelihood, compute(values[:, :, tf.newaxis], outputs), axis=2
+            likelihood, compute(values[:, :, ops.newaxis], outputs), axis=2
         )
 
-    return inverted(
-        average(likelihood.cdf),
-        average(likelihood.prob),
-        levels,
-        *_bracket(likelihood, levels, outputs),
-    )
+    def functions(outputs: Tensor) -> tuple[Function, Function]:
+        return average(likelihood.cdf, outputs), average(likelihood.prob, outputs)
+
+    bracket = _bracket(likelihood, levels, outputs)
+    if ops.is_tensor(outputs):
+        return inverted(*functions(outputs), levels, *bracket)
+    # Most rows have their quantiles long before the last one has.
+    search = first_search(*bracket)
+    levels = np.broadcast_to(levels, search[0].shape)
+    found, rows = np.empty_like(search[0]), np.arange(len(outputs))
+    for _ in range(_MOST_ROUNDS):
+        search = searched(
+            *functions(outputs[rows]), levels[rows], search, _STEPS_OF_ROUND
+        )
+        values, *_, moving, _ = search
+        found[rows] = values
+        left = moving.reshape(len(rows), -1).any(axis=1)
+        rows, search = rows[left], tuple(part[left] for part in search)
+        if not len(rows):
+            break
+    return found
 
 
 def _bracket(
-    likelihood: Likelihood, levels: tf.Tensor, outputs: tf.Tensor
-) -> tuple[tf.Tensor, ...]:
+    likelihood: Likelihood, levels: Tensor, outputs: Tensor
+) -> tuple[Tensor, ...]:
     """Returns bounds of the mixture's quantiles, [rows, Q, ..., k] each.
 
     If the quantiles of components take long, the bounds are those of any distribution
@@ -116,16 +157,23 @@ def _bracket(
     distribution with these are a start.
     """
     if not likelihood.slow_quantiles:
-        per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
-        return tf.reduce_min(per_component, axis=2), tf.reduce_max(
-            per_component, axis=2
+        per_component = likelihood.quantile(levels[:, :, ops.newaxis], outputs)
+        return (
+            ops.reduce_min(per_component, axis=2),
+            ops.reduce_max(per_component, axis=2),
         )
-    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
-    mean = average_over_draws(likelihood, means, axis=2)
-    squares = variances + tf.square(means - mean[:, :, tf.newaxis])
-    stddev = tf.sqrt(average_over_draws(likelihood, squares, axis=2))
+    mean, variance = _moments(likelihood, outputs)
+    stddev = ops.sqrt(variance)
     odds = levels / (1.0 - levels)
     # Rounding must not move a bound beyond the quantile.
-    below, above = stddev / tf.sqrt(odds), stddev * tf.sqrt(odds)
-    start = mean + stddev * tf.math.ndtri(levels)
+    below, above = stddev / ops.sqrt(odds), stddev * ops.sqrt(odds)
+    start = mean + stddev * ops.ndtri(levels)
     return mean - 1.001 * below, mean + 1.001 * above, start
+
+
+def _moments(likelihood: Likelihood, outputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns mean and variance of the mixture, for outputs [rows, 1, S, ..., P]."""
+    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
+    mean = average_over_draws(likelihood, means, axis=2)
+    squares = variances + ops.square(means - mean[:, :, ops.newaxis])
+    return mean, average_over_draws(likelihood, squares, axis=2)

@@ -4,10 +4,13 @@ One entry of `QUESTIONS` adds an answer. Live predictions, the functions of a
 SavedModel, loaded models, the service and its documentation loop over the table.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -78,7 +81,8 @@ class Question:
         return "levels" in self.arguments
 
 
-def _quantiles(recalibration: Any, mixture: Any, levels: ArrayLike) -> Tensor:
+def quantiles_of(recalibration: Any, mixture: Any, levels: ArrayLike) -> Tensor:
+    """Returns quantiles of a recalibrated mixture at levels [Q], [rows, Q, ..., k]."""
     return _bounded(mixture, recalibration.quantiles(mixture, levels))
 
 
@@ -88,11 +92,8 @@ def _sample(recalibration: Any, mixture: Any, draws: Tensor, noise: Tensor) -> T
 
 def _bounded(mixture: Any, values: Tensor) -> Tensor:
     """Returns values within the bounds of the targets, if a likelihood has any."""
-    # The API reads the questions without NumPy.
-    from tfbbb.base.array_library import numpy_of
-
     bounds = mixture.likelihood.bounds
-    return values if bounds is None else numpy_of(values).clip(values, *bounds)
+    return values if bounds is None else ops.clip_by_value(values, *bounds)
 
 
 QUESTIONS = (
@@ -121,7 +122,7 @@ QUESTIONS = (
         shape=("levels", "numbers"),
         arguments=("levels",),
         needs_order=True,
-        compute=_quantiles,
+        compute=quantiles_of,
         output="quantiles",
         parameter="quantiles",
     ),

@@ -161,7 +161,7 @@ class Predictive:
     @property
     def discrete(self) -> bool:
         """Whether the targets are integers, so that `cdf` has steps."""
-        return self.answers.discrete
+        return self.answers.likelihood.discrete
 
     @property
     def central_intervals(self) -> bool:
@@ -266,8 +266,9 @@ class Predictive:
 
     def reach(self, levels: Sequence[float]) -> np.ndarray:
         """Returns the greatest score of targets in intervals, [rows, Q, k]."""
-        assert self.answers.reach is not None
-        found = np.asarray(self.answers.reach(np.asarray(levels), self._groups))
+        found = np.asarray(
+            self.answers.recalibration.reach(np.asarray(levels), self._groups)
+        )
         return np.broadcast_to(found, (len(self), *found.shape[-2:]))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
@@ -348,10 +349,10 @@ class Predictive:
         n, seed = self._checked_draws(n, seed)
         # NumPy takes no negative seed.
         generator = np.random.default_rng(seed % 2**32)
-        event_shape = (*self.mean.shape[1:-1], self.answers.noise_size)
+        event_shape = (*self.mean.shape[1:-1], self.answers.likelihood.noise_size)
         shape = (len(self), n)
         most = np.full((len(self), 1), self.num_samples)
-        weights = self.answers.member_weights
+        weights = self.answers.likelihood.member_weights
         if weights is None:
             components = generator.integers(most, size=shape)
         else:
@@ -388,7 +389,7 @@ class Predictive:
             )
         if asked.needs_order:
             self._check_ordered(asked.text)
-        if asked.needs_classes and self.answers.task != "classification":
+        if asked.needs_classes and not self.answers.is_classes:
             raise ValueError(
                 f"Only classes have {asked.text}; ask for `interval`. "
                 f"Received: {self!r}"
@@ -458,17 +459,14 @@ class Predictive:
         return len(self._mixture_summary["mean"])
 
     def __repr__(self) -> str:
-        what = "classes" if self.answers.task == "classification" else "targets"
+        what = "classes" if self.answers.is_classes else "targets"
         names = self.answers.classes
         these = self.mean.shape[-1] if names is None else list(names)
         number = self.num_samples
         return f"Predictive(rows={len(self)}, {what}={these}, num_samples={number})"
 
     def _checked_targets(self, y: ArrayLike) -> np.ndarray:
-        if self.mask is None:
-            targets = self.answers.check_targets(y)
-        else:
-            targets = self.answers.check_targets(y, self.mask)
+        targets = self.answers.check_targets(y, self.mask)
         if len(targets) != len(self):
             raise ValueError(
                 f"There is one predictive distribution per row, {len(self)} in "
@@ -481,7 +479,7 @@ class Predictive:
         numbers = np.asarray(values, dtype=np.float64)
         # A recalibration may take long to compute its mean.
         *places, width = self._mixture_summary["mean"].shape
-        if self.answers.task == "classification":
+        if self.answers.is_classes:
             width = 1
         if width == 1 and numbers.shape == tuple(places):
             numbers = numbers[..., np.newaxis]
@@ -494,7 +492,7 @@ class Predictive:
         return int32("n", n, least=1), seed
 
     def _check_ordered(self, what: str) -> None:
-        if not self.answers.ordered:
+        if not self.answers.likelihood.ordered:
             raise ValueError(
                 f"Classes have no order and hence no {what}; read `probabilities`, "
                 f"or draw labels with `sample`. Received: {self!r}"
@@ -512,8 +510,6 @@ class Predictive:
 
     @functools.cached_property
     def _summary(self) -> dict[str, np.ndarray]:
-        if self.answers.summary is None:
-            return self._mixture_summary
         quantiles = functools.partial(self._ask_levels, "quantiles")
         found = self.answers.summary(self._mixture_summary, quantiles)
         if found is self._mixture_summary:

@@ -1,7 +1,8 @@
 """Moments and information of a mixture of likelihoods, one per posterior draw."""
 
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods import Likelihood
@@ -10,7 +11,7 @@ from tfbbb.prediction.draw_weights import average_over_draws, weighted_sum
 
 def summary(
     likelihood: Likelihood, outputs: Tensor, members: int = 1
-) -> dict[str, tf.Tensor]:
+) -> dict[str, Tensor]:
     """Decomposes the predictive variance by the law of total variance.
 
     The outputs [rows, S, ..., P] are by round, by sign, by member: the two draws of a
@@ -34,30 +35,30 @@ def summary(
     is_classes = likelihood.task == "classification"
     if not is_classes:
         # Targets may be far from zero, and their scale small beside it.
-        outputs = tf.cast(outputs, tf.float64)
+        outputs = ops.cast(outputs, "float64")
     # Probabilities are sums of nothing yet: single precision has the digits they need,
     # in a third of the time.
     means = likelihood.mean(outputs)
     variances = means * (1.0 - means) if is_classes else likelihood.variance(outputs)
     rows, _, *event = dimensions(means, 0)
     # [rows, R, 2, K, ..., k]
-    draws = tf.reshape(means, [rows, -1, 2, members, *event])
-    draws = tf.cast(draws, tf.float64)
-    rounds = tf.reduce_mean(draws, axis=2)
-    member_means = tf.reduce_mean(rounds, axis=1)
+    draws = ops.reshape(means, [rows, -1, 2, members, *event])
+    draws = ops.cast(draws, "float64")
+    rounds = ops.reduce_mean(draws, axis=2)
+    member_means = ops.reduce_mean(rounds, axis=1)
     weights = likelihood.member_weights
 
-    def over_members(values: tf.Tensor) -> tf.Tensor:
+    def over_members(values: Tensor) -> Tensor:
         if weights is None:
-            return tf.reduce_mean(values, axis=1)
+            return ops.reduce_mean(values, axis=1)
         return weighted_sum(values, weights, axis=1)
 
-    def over_draws(values: tf.Tensor) -> tf.Tensor:
-        return average_over_draws(likelihood, tf.cast(values, tf.float64), axis=1)
+    def over_draws(values: Tensor) -> Tensor:
+        return average_over_draws(likelihood, ops.cast(values, "float64"), axis=1)
 
-    num_rounds = tf.cast(tf.shape(rounds)[1], tf.float64)
-    deviations = tf.square(rounds - member_means[:, tf.newaxis])
-    squared_errors = tf.reduce_mean(deviations, axis=1) / (num_rounds - 1.0)
+    num_rounds = ops.cast(ops.shape(rounds)[1], "float64")
+    deviations = ops.square(rounds - member_means[:, ops.newaxis])
+    squared_errors = ops.reduce_mean(deviations, axis=1) / (num_rounds - 1.0)
     expected_squared_error = over_members(squared_errors)
     if weights is None:
         squared_error = expected_squared_error / members
@@ -65,9 +66,9 @@ def summary(
         squares = [weight**2 for weight in weights]
         squared_error = weighted_sum(squared_errors, squares, axis=1)
     mean = over_members(member_means)
-    between = over_members(tf.square(member_means - mean[:, tf.newaxis]))
-    deviations = tf.square(draws - member_means[:, tf.newaxis, tf.newaxis])
-    within = over_members(tf.reduce_mean(deviations, axis=[1, 2]))
+    between = over_members(ops.square(member_means - mean[:, ops.newaxis]))
+    deviations = ops.square(draws - member_means[:, ops.newaxis, ops.newaxis])
+    within = over_members(ops.reduce_mean(deviations, axis=[1, 2]))
     epistemic = within + between + squared_error
     if likelihood.integrates_location:
         epistemic += over_draws(likelihood.location_variance(outputs))
@@ -77,21 +78,21 @@ def summary(
         "variance": epistemic + aleatoric,
         "epistemic": epistemic,
         "aleatoric": aleatoric,
-        "mean_standard_error": tf.sqrt(squared_error),
+        "mean_standard_error": ops.sqrt(squared_error),
     }
     if members > 1:
         by_chance = expected_squared_error - squared_error
-        found["between_members"] = tf.maximum(between - by_chance, 0.0)
+        found["between_members"] = ops.maximum(between - by_chance, 0.0)
     if is_classes:
         entropy, expected = _entropy(mean), over_draws(_entropy(means))
         found |= {
             "probabilities": mean,
             "entropy": entropy,
             # Not negative by Jensen's inequality; rounding could make it so.
-            "mutual_information": tf.maximum(entropy - expected, 0.0),
+            "mutual_information": ops.maximum(entropy - expected, 0.0),
         }
     return found
 
 
-def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
-    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)
+def _entropy(probabilities: Tensor) -> Tensor:
+    return -ops.reduce_sum(ops.xlogy(probabilities, probabilities), axis=-1)

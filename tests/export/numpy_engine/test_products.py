@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.base.threads import one_blas_thread
 from tfbbb.export.numpy_engine.products import einsum, row_product
-from tfbbb.export.numpy_engine.threads import one_blas_thread
 
 layers = tfbbb.layers
 GENERATOR = np.random.default_rng(0)

@@ -38,7 +38,6 @@ def answer(fitted, predicted, level):
         task="classification",
         ordered=False,
         discrete=False,
-        noise_size=0,
         check_targets=np.asarray,
         reach=None if fitted is None else fitted.reach,
     )

@@ -16,7 +16,7 @@ from tests.prediction.recalibration.known_models import (
     shared_network,
 )
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
-from tfbbb.prediction.recalibration.conformal import labels_of
+from tfbbb.prediction.recalibration.fitting import labels_of
 
 SCALES = np.array([0.5, 1.0, 4.0])
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tfbbb.base.lazy import tf
+from tfbbb.base import array_ops as ops
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.regression import at_least_float32
 
 
 @register("bernoulli", "One of two classes, from one output.")
@@ -49,16 +48,16 @@ class Bernoulli(Classification):
             )
         super().build(output_shape)
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
-        logits = at_least_float32(outputs)
-        return {"logits": logits, "probs": tf.sigmoid(logits)}
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
+        logits = self.at_least_float32(outputs)
+        return {"logits": logits, "probs": ops.sigmoid(logits)}
 
-    def point_prediction(self, outputs: Tensor) -> tf.Tensor:
-        return tf.sigmoid(at_least_float32(outputs))
+    def point_prediction(self, outputs: Tensor) -> Tensor:
+        return ops.sigmoid(self.at_least_float32(outputs))
 
-    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
-        logits = at_least_float32(outputs)
-        return tf.math.log_sigmoid(tf.concat([-logits, logits], axis=-1))
+    def log_probabilities(self, outputs: Tensor) -> Tensor:
+        logits = self.at_least_float32(outputs)
+        return ops.log_sigmoid(ops.concat([-logits, logits], axis=-1))
 
-    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
-        return tf.concat([tf.zeros_like(outputs), outputs], axis=-1)
+    def _logits(self, outputs: Tensor) -> Tensor:
+        return ops.concat([ops.zeros_like(outputs), outputs], axis=-1)

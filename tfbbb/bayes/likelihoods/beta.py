@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import ArrayLike, DType, Tensor
 from tfbbb.bayes.families.arguments import Number
@@ -117,7 +118,7 @@ class Beta(MeanConcentration):
         self._check_concentration(initial, values)
         return np.log(above / below), deviation / span / binomial
 
-    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[Tensor, ...]:
         """Returns the concentrations of the upper and the lower bound."""
         raw = self._raw(outputs)
         logit = self._located(raw["location"])
@@ -128,72 +129,66 @@ class Beta(MeanConcentration):
             _MARGIN,
         )
         shift = self._value(self.target_shift, logit)
-        binomial = tf.sigmoid(shift) * tf.sigmoid(-shift)
+        binomial = ops.sigmoid(shift) * ops.sigmoid(-shift)
         width = self._value(self.target_scale, logit)
-        initial = 1.0 / (tf.square(width) * binomial) - 1.0
+        initial = 1.0 / (ops.square(width) * binomial) - 1.0
         concentration = self._concentration(
-            raw, initial=tf.maximum(initial, _SMALLEST_INITIAL)
+            raw, initial=ops.maximum(initial, _SMALLEST_INITIAL)
         )
-        return concentration * tf.sigmoid(logit), concentration * tf.sigmoid(-logit)
+        return concentration * ops.sigmoid(logit), concentration * ops.sigmoid(-logit)
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         upper, lower = self._parameters(outputs)
         return {"concentration1": upper, "concentration0": lower}
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)
         return self.low + (self.high - self.low) * upper / (upper + lower)
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)
         total, span = upper + lower, self.high - self.low
         return span**2 * (upper / total) * (lower / total) / (1.0 + total)
 
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        import tensorflow_probability as tfp
-
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)
         above, below = self._distances(values, upper.dtype)
         inside = (above > 0.0) & (below > 0.0)
-        above = tf.where(inside, above, tf.ones_like(above))
-        below = tf.where(inside, below, tf.ones_like(below))
+        above = ops.where(inside, above, ops.ones_like(above))
+        below = ops.where(inside, below, ops.ones_like(below))
         densities = (
-            (upper - 1.0) * tf.math.log(above)
-            + (lower - 1.0) * tf.math.log(below)
-            - tfp.math.lbeta(upper, lower)
+            (upper - 1.0) * ops.log(above)
+            + (lower - 1.0) * ops.log(below)
+            - ops.lbeta(upper, lower)
             - math.log(self.high - self.low)
         )
-        return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
+        return ops.where(inside, densities, ops.cast(-math.inf, densities.dtype))
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)
         above, _ = self._distances(values, upper.dtype)
-        return tf.math.betainc(
-            *broadcast_together(upper, lower, tf.clip_by_value(above, 0.0, 1.0))
+        return ops.betainc(
+            *broadcast_together(upper, lower, ops.clip_by_value(above, 0.0, 1.0))
         )
 
-    def _distances(
-        self, values: ArrayLike, dtype: DType
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def _distances(self, values: ArrayLike, dtype: DType) -> tuple[Tensor, Tensor]:
         """Returns the distances from both bounds, as shares of the span."""
-        values, span = tf.cast(values, dtype), self.high - self.low
+        values, span = ops.cast(values, dtype), self.high - self.low
         return (values - self.low) / span, (self.high - values) / span
 
-    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
-        import tensorflow_probability as tfp
-
+    def _inverse(self, levels: Tensor, *parameters: Tensor) -> Tensor:
         upper, lower, levels = broadcast_together(*parameters, levels)
         # TFP's inverse is wrong by up to 90 % at a level of one half. Start beside it,
         # and correct the result by one step of Newton's method.
-        at_half = tf.abs(levels - 0.5) < 1e-8
-        beside = levels + 1e-7 * tf.cast(at_half, levels.dtype)
-        share = tfp.math.betaincinv(upper, lower, beside)
+        at_half = ops.abs(levels - 0.5) < 1e-8
+        beside = levels + 1e-7 * ops.cast(at_half, levels.dtype)
+        share = ops.betaincinv(upper, lower, beside)
         log_density = (
-            tf.math.xlogy(upper - 1.0, share)
-            + tf.math.xlog1py(lower - 1.0, -share)
-            - tfp.math.lbeta(upper, lower)
+            ops.xlogy(upper - 1.0, share)
+            + ops.xlog1py(lower - 1.0, -share)
+            - ops.lbeta(upper, lower)
         )
-        excess = tf.math.betainc(upper, lower, share) - levels
-        corrected = share - excess * tf.exp(-log_density)
-        share = tf.where(at_half, tf.clip_by_value(corrected, 0.0, 1.0), share)
+        excess = ops.betainc(upper, lower, share) - levels
+        corrected = share - excess * ops.exp(-log_density)
+        share = ops.where(at_half, ops.clip_by_value(corrected, 0.0, 1.0), share)
         return self.low + (self.high - self.low) * share

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.regression import at_least_float32
 
 
 @register("categorical", "One of several classes: the default of a classification.")
@@ -40,20 +40,22 @@ class Categorical(Classification):
         super().build(output_shape)
         self.num_classes = output_shape[-1]
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
-        logits = at_least_float32(outputs)
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
+        logits = self.at_least_float32(outputs)
         return {"logits": logits, "probs": self.probabilities(outputs)}
 
-    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
-        return tf.nn.log_softmax(at_least_float32(outputs))
+    def log_probabilities(self, outputs: Tensor) -> Tensor:
+        return ops.log_softmax(self.at_least_float32(outputs))
 
-    def probabilities(self, outputs: Tensor) -> tf.Tensor:
+    def probabilities(self, outputs: Tensor) -> Tensor:
         # For a few rows, TensorFlow's softmax takes eight times as long.
-        return tf.exp(self.log_probabilities(outputs))
+        return ops.exp(self.log_probabilities(outputs))
 
-    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+    def _logits(self, outputs: Tensor) -> Tensor:
         return outputs
 
-    def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        logits = at_least_float32(outputs)
+    def _log_prob(self, targets: Tensor, outputs: Tensor) -> Tensor:
+        logits = self.at_least_float32(outputs)
+        if not ops.is_tensor(logits):
+            return super()._log_prob(targets, logits)
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, over_targets
-from tfbbb.bayes.likelihoods.regression import at_least_float32
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
 
@@ -36,7 +36,7 @@ class Classification(Likelihood):
             config["ignore_class"] = self.ignore_class
         return config
 
-    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""
         raise NotImplementedError
 
@@ -89,37 +89,37 @@ class Classification(Likelihood):
             )
         return indices
 
-    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+    def not_void(self, targets: ArrayLike) -> Tensor | None:
         if self.ignore_class is None:
             return None
         return self.labels(targets) != self.ignore_class
 
-    def labels(self, targets: ArrayLike) -> tf.Tensor:
+    def labels(self, targets: ArrayLike) -> Tensor:
         """Returns the class indices of a minibatch's targets, [rows, places...]."""
         targets = tf.convert_to_tensor(targets)
         width = target_width(targets.shape, self._places, self.target_widths)
         if width == self.num_classes:
-            return tf.argmax(targets, axis=-1, output_type=tf.int32)
-        return tf.cast(targets[..., 0] if width == 1 else targets, tf.int32)
+            return tf.argmax(targets, axis=-1, output_type="int32")
+        return tf.cast(targets[..., 0] if width == 1 else targets, "int32")
 
-    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
         if targets.dtype == tf.bool:
-            targets = tf.cast(targets, tf.int32)
+            targets = tf.cast(targets, "int32")
         width = self.width_of(targets, outputs)
 
-        def of_indices() -> tf.Tensor:
+        def of_indices() -> Tensor:
             labels = tf.reshape(targets, rows)
-            indices = tf.cast(labels, tf.int32)
+            indices = tf.cast(labels, "int32")
             if not targets.dtype.is_floating:
                 return indices
             return tf.where(labels == tf.cast(indices, labels.dtype), indices, -1)
 
-        def of_one_hot() -> tf.Tensor:
+        def of_one_hot() -> Tensor:
             # Both functions may be traced, so the last axis must fit either size.
             one_hot = tf.reshape(targets, tf.concat([rows, [-1]], 0))
-            indices = tf.argmax(one_hot, axis=-1, output_type=tf.int32)
-            entries = tf.reduce_sum(tf.cast(one_hot != 0, tf.int32), axis=-1)
+            indices = tf.argmax(one_hot, axis=-1, output_type="int32")
+            entries = tf.reduce_sum(tf.cast(one_hot != 0, "int32"), axis=-1)
             valid = (entries == 1) & (tf.reduce_max(one_hot, axis=-1) == 1)
             return tf.where(valid, indices, -1)
 
@@ -128,7 +128,7 @@ class Classification(Likelihood):
             return tf.cond(is_index, of_indices, of_one_hot)
         return of_one_hot() if width == self.num_classes else of_indices()
 
-    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
+    def checks_of_step(self, given: ArrayLike, aligned: Tensor) -> list[Tensor]:
         given = tf.convert_to_tensor(given)
         if not given.dtype.is_floating and given.shape.rank == aligned.shape.rank:
             # The operation that picks the probability checks indices itself.
@@ -145,76 +145,78 @@ class Classification(Likelihood):
         outputs: Tensor,
         weights: Tensor | None = None,
         variance: Tensor | None = None,
-    ) -> tf.Tensor:
+    ) -> Tensor:
         check_logits_of_step(outputs)
         return super().negative_log_likelihood(targets, outputs, weights, variance)
 
-    def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Tensor) -> Tensor:
         """Divides the logits by a temperature and returns the new outputs."""
-        outputs = tf.convert_to_tensor(outputs)
-        return outputs / tf.cast(temperature, outputs.dtype)
+        outputs = self.as_array(outputs)
+        return outputs / ops.cast(temperature, outputs.dtype)
 
-    def probabilities(self, outputs: Tensor) -> tf.Tensor:
-        return tf.exp(self.log_probabilities(outputs))
+    def probabilities(self, outputs: Tensor) -> Tensor:
+        return ops.exp(self.log_probabilities(outputs))
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         return self.probabilities(outputs)
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         probabilities = self.probabilities(outputs)
         return probabilities * (1.0 - probabilities)
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        outputs = tf.convert_to_tensor(outputs)
-        targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(outputs)[:-1])
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+        outputs = self.as_array(outputs)
+        targets = ops.broadcast_to(ops.cast(targets, "int32"), ops.shape(outputs)[:-1])
         if self.ignore_class is None:
             return self._log_prob(targets, outputs)
         ignored = targets == self.ignore_class
-        log_prob = self._log_prob(tf.where(ignored, 0, targets), outputs)
-        return tf.where(ignored, tf.zeros_like(log_prob), log_prob)
+        log_prob = self._log_prob(ops.where(ignored, 0, targets), outputs)
+        return ops.where(ignored, ops.zeros_like(log_prob), log_prob)
 
-    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+    def _logits(self, outputs: Tensor) -> Tensor:
         """Returns the logit of each class, [..., C], which is linear in the outputs."""
         raise NotImplementedError
 
     def expected_log_prob(
         self, targets: ArrayLike, outputs: Tensor, variance: Tensor
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns a lower bound of E[log p(y | f)] over normal logits f, [...].
 
         `E[f_y] - log(sum_c exp(E[f_c] + Var[f_c] / 2))`, by Jensen's inequality. It is
         exact where the variance is 0.
         """
-        outputs = at_least_float32(outputs)
-        half = 0.5 * tf.cast(variance, outputs.dtype)
+        outputs = self.at_least_float32(outputs)
+        half = 0.5 * ops.cast(variance, outputs.dtype)
         bound = self.log_prob(targets, outputs + half)
         # This logarithm has the logit E[f_y] + Var[f_y] / 2. A void class has none.
-        targets = tf.cast(targets, tf.int32)
+        targets = ops.cast(targets, "int32")
         if self.ignore_class is not None:
-            targets = tf.where(targets == self.ignore_class, -1, targets)
+            targets = ops.where(targets == self.ignore_class, -1, targets)
         of_target = tf.one_hot(targets, self.num_classes, dtype=half.dtype)
-        return bound - tf.reduce_sum(of_target * self._logits(half), axis=-1)
+        return bound - ops.reduce_sum(of_target * self._logits(half), axis=-1)
 
-    def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+    def _log_prob(self, targets: Tensor, outputs: Tensor) -> Tensor:
         """Returns the log probability of classes [...], NaN or an error for others."""
         log_probabilities = self.log_probabilities(outputs)
-        chosen = tf.gather(
+        chosen = ops.gather(
             log_probabilities,
-            targets[..., tf.newaxis],
+            targets[..., ops.newaxis],
             batch_dims=len(log_probabilities.shape) - 1,
         )[..., 0]
         # On an accelerator, the gathered value of another index is 0.
         known = (targets >= 0) & (targets < self.num_classes)
-        return tf.where(known, chosen, tf.cast(math.nan, chosen.dtype))
+        return ops.where(known, chosen, ops.cast(math.nan, chosen.dtype))
 
     @property
     def noise_size(self) -> int:
         return 1
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         """Returns class indices, [...], from standard normal noise [..., 1]."""
-        cumulative = tf.cumsum(self.probabilities(outputs), axis=-1)
-        noise = tf.cast(noise, cumulative.dtype)
-        uniform = 0.5 * tf.math.erfc(-noise * math.sqrt(0.5))
+        cumulative = ops.cumsum(self.probabilities(outputs), axis=-1)
+        noise = ops.cast(noise, cumulative.dtype)
+        uniform = 0.5 * ops.erfc(-noise * math.sqrt(0.5))
         # Leave out the last cumulative probability, which is 1 up to rounding.
-        return tf.reduce_sum(tf.cast(uniform > cumulative[..., :-1], tf.int32), axis=-1)
+        return ops.reduce_sum(
+            ops.cast(uniform > cumulative[..., :-1], "int32"), axis=-1
+        )

@@ -4,15 +4,16 @@ Both are one family: Poisson counts whose rate is gamma distributed with mean mu
 concentration r. The variance of a count is mu + mu^2 / r. `concentration=None` is the
 limit for r to infinity, the Poisson distribution.
 
-This module does not use TensorFlow's incomplete gamma and beta functions, which have no
-correct digit for parameters above 10^6.
+Of tensors, this module does not use TensorFlow's incomplete gamma and beta functions,
+which have no correct digit for parameters above 10^6; SciPy's have all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
 
@@ -26,11 +27,11 @@ Function = Callable[[Tensor], Tensor]
 
 
 def log_mass(
-    counts: tf.Tensor,
-    mean: tf.Tensor,
-    log_mean: tf.Tensor,
-    concentration: tf.Tensor | None = None,
-) -> tf.Tensor:
+    counts: Tensor,
+    mean: Tensor,
+    log_mean: Tensor,
+    concentration: Tensor | None = None,
+) -> Tensor:
     """Returns log p(counts), without differences of large log gamma functions.
 
     With Stirling's correction d(x) = log x! - log(sqrt(2 pi x) (x / e)^x), the log mass
@@ -40,41 +41,41 @@ def log_mass(
         D = r log((r + mu) / (r + y)) + y log(y (r + mu) / (mu (r + y)))
     """
     positive = counts > 0.0
-    y = tf.where(positive, counts, tf.ones_like(counts))
-    log_odds = tf.math.log(y) - log_mean
+    y = ops.where(positive, counts, ops.ones_like(counts))
+    log_odds = ops.log(y) - log_mean
     if concentration is None:
         none = -mean
-        share = tf.ones_like(y)
+        share = ops.ones_like(y)
     else:
-        none = -concentration * tf.math.log1p(mean / concentration)
+        none = -concentration * ops.log1p(mean / concentration)
         share = concentration / (concentration + y)
         log_totals = _log_ratio(
             (mean - y) / (concentration + y),
-            tf.math.log(concentration + mean) - tf.math.log(concentration + y),
+            ops.log(concentration + mean) - ops.log(concentration + y),
         )
         log_odds += log_totals
     # If y / mu is far from 1, the ratio and its derivatives may overflow.
-    near = tf.abs(y - mean) * share <= 0.5 * tf.maximum(mean, 1e-20)
-    log_odds = _log_ratio((y - mean) / tf.where(near, mean, y) * share, log_odds, near)
-    some = -y * log_odds - stirling_correction(y) - 0.5 * tf.math.log(y) - HALF_LOG_2PI
+    near = ops.abs(y - mean) * share <= 0.5 * ops.maximum(mean, 1e-20)
+    log_odds = _log_ratio((y - mean) / ops.where(near, mean, y) * share, log_odds, near)
+    some = -y * log_odds - stirling_correction(y) - 0.5 * ops.log(y) - HALF_LOG_2PI
     if concentration is None:
         some += y - mean
     else:
         some += (
             stirling_correction(concentration + y)
             - stirling_correction(concentration)
-            - 0.5 * tf.math.log1p(y / concentration)
+            - 0.5 * ops.log1p(y / concentration)
             - concentration * log_totals
         )
-    return tf.where(positive, some, none)
+    return ops.where(positive, some, none)
 
 
 def cumulative(
-    counts: tf.Tensor,
-    mean: tf.Tensor,
-    log_mean: tf.Tensor,
-    concentration: tf.Tensor | None = None,
-) -> tf.Tensor:
+    counts: Tensor,
+    mean: Tensor,
+    log_mean: Tensor,
+    concentration: Tensor | None = None,
+) -> Tensor:
     """Returns P(y <= counts) of counts >= 0, in float64, to about 1e-13.
 
     Its derivative by s = log mu is -g(s), the density of a log gamma or logistic beta
@@ -87,12 +88,14 @@ def cumulative(
     right tail falls like exp(-r s), too slowly for r < 1: there a recurrence gives it
     from the tail of r + 1.
     """
-    mass = tf.exp(log_mass(counts, mean, log_mean, concentration))
+    if not ops.is_tensor(mean):
+        return _cumulative_of_arrays(counts, mean, concentration)
+    mass = ops.exp(log_mass(counts, mean, log_mean, concentration))
     left_rate = counts + 1.0
     if concentration is None:
         at_mean, added = mass * mean, 0.0
         slope, curvature = left_rate - mean, left_rate
-        inverse_right_rate = tf.zeros_like(left_rate)
+        inverse_right_rate = ops.zeros_like(left_rate)
         log_fall = _poisson_fall(left_rate, mean)
     else:
         total = concentration + mean
@@ -100,62 +103,73 @@ def cumulative(
         at_mean = mass * (concentration + counts) * q
         few = concentration < 1.0
         rise = (concentration + counts + 1.0) / concentration * p
-        added = tf.where(few, at_mean / concentration, 0.0)
-        at_mean *= tf.where(few, rise, 1.0)
-        right_rate = tf.where(few, concentration + 1.0, concentration)
+        added = ops.where(few, at_mean / concentration, 0.0)
+        at_mean *= ops.where(few, rise, 1.0)
+        right_rate = ops.where(few, concentration + 1.0, concentration)
         both = right_rate + left_rate
         slope, curvature = left_rate - both * q, right_rate / both * left_rate
         inverse_right_rate = 1.0 / right_rate
         log_fall = _negative_binomial_fall(left_rate, right_rate, q, p)
     right = slope <= 0.0
-    half = 0.5 * _NEGLIGIBLE * tf.where(right, inverse_right_rate, 1.0 / left_rate)
-    length = half + tf.sqrt(tf.square(half) + 2.0 * _NEGLIGIBLE / curvature)
-    length = tf.minimum(length, _NEGLIGIBLE / tf.maximum(tf.abs(slope), 1e-300))
-    step = 0.5 * tf.where(right, length, -length)[..., tf.newaxis]
+    half = 0.5 * _NEGLIGIBLE * ops.where(right, inverse_right_rate, 1.0 / left_rate)
+    length = half + ops.sqrt(ops.square(half) + 2.0 * _NEGLIGIBLE / curvature)
+    length = ops.minimum(length, _NEGLIGIBLE / ops.maximum(ops.abs(slope), 1e-300))
+    step = 0.5 * ops.where(right, length, -length)[..., ops.newaxis]
 
-    def height(nodes: np.ndarray) -> tf.Tensor:
-        return tf.exp(log_fall(step * (nodes + 1.0)))
+    def height(nodes: np.ndarray) -> Tensor:
+        return ops.exp(log_fall(step * (nodes + 1.0)))
 
     nodes, weights = np.polynomial.legendre.leggauss(_TAIL_NODES)
     tail = 0.5 * length * at_mean * _sum(height, nodes, weights)
-    return tf.clip_by_value(tf.where(right, tail, 1.0 - tail) + added, 0.0, 1.0)
+    return ops.clip_by_value(ops.where(right, tail, 1.0 - tail) + added, 0.0, 1.0)
 
 
-def _poisson_fall(left_rate: tf.Tensor, mean: tf.Tensor) -> Function:
-    left_rate, mean = left_rate[..., tf.newaxis], mean[..., tf.newaxis]
-    return lambda t: left_rate * t - mean * tf.math.expm1(t)
+def _cumulative_of_arrays(
+    counts: np.ndarray, mean: np.ndarray, concentration: np.ndarray | None
+) -> np.ndarray:
+    """Returns the same by the incomplete functions of SciPy, which are exact."""
+    from scipy import special
+
+    if concentration is None:
+        return special.gammaincc(counts + 1.0, mean)
+    return special.betainc(
+        concentration, counts + 1.0, concentration / (concentration + mean)
+    )
+
+
+def _poisson_fall(left_rate: Tensor, mean: Tensor) -> Function:
+    left_rate, mean = left_rate[..., ops.newaxis], mean[..., ops.newaxis]
+    return lambda t: left_rate * t - mean * ops.expm1(t)
 
 
 def _negative_binomial_fall(
-    left_rate: tf.Tensor, right_rate: tf.Tensor, q: tf.Tensor, p: tf.Tensor
+    left_rate: Tensor, right_rate: Tensor, q: Tensor, p: Tensor
 ) -> Function:
-    both = (right_rate + left_rate)[..., tf.newaxis]
+    both = (right_rate + left_rate)[..., ops.newaxis]
     # Two forms of one function: each cancels where the other does not.
     by_right = right_rate < left_rate
-    rate = tf.where(by_right, -right_rate, left_rate)[..., tf.newaxis]
-    part = tf.where(by_right, p, q)[..., tf.newaxis]
-    sign = tf.sign(rate)
-    return lambda t: rate * t - both * tf.math.log1p(part * tf.math.expm1(sign * t))
+    rate = ops.where(by_right, -right_rate, left_rate)[..., ops.newaxis]
+    part = ops.where(by_right, p, q)[..., ops.newaxis]
+    sign = ops.sign(rate)
+    return lambda t: rate * t - both * ops.log1p(part * ops.expm1(sign * t))
 
 
-def _log_ratio(
-    excess: tf.Tensor, direct: tf.Tensor, near: tf.Tensor | None = None
-) -> tf.Tensor:
+def _log_ratio(excess: Tensor, direct: Tensor, near: Tensor | None = None) -> Tensor:
     """Returns log(1 + excess): by `log1p` if near 0, else as given in `direct`."""
     if near is None:
-        near = tf.abs(excess) <= 0.5
-    return tf.where(near, tf.math.log1p(tf.where(near, excess, 0.0)), direct)
+        near = ops.abs(excess) <= 0.5
+    return ops.where(near, ops.log1p(ops.where(near, excess, 0.0)), direct)
 
 
-def _sum(height: Function, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:
+def _sum(height: Function, nodes: np.ndarray, weights: np.ndarray) -> Tensor:
     """Returns the weighted sum of heights over nodes, the last axis of heights.
 
     Evaluates a few nodes at a time, to balance memory and the number of calls.
     """
     parts = -(-len(nodes) // _NODES_AT_ONCE)
-    return tf.add_n(
+    return sum(
         [
-            tf.reduce_sum(weight * height(some), axis=-1)
+            ops.reduce_sum(weight * height(some), axis=-1)
             for some, weight in zip(
                 np.array_split(nodes, parts),
                 np.array_split(weights, parts),
@@ -169,12 +183,10 @@ def _sum(height: Function, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:
 _LARGE = 8.0
 
 
-def stirling_correction(x: tf.Tensor) -> tf.Tensor:
+def stirling_correction(x: Tensor) -> Tensor:
     """Returns log G(x + 1) - log(sqrt(2 pi x) (x / e)^x), for x > 0."""
-    import tensorflow_probability as tfp
-
     large = x >= _LARGE
-    few, many = tf.minimum(x, _LARGE), tf.maximum(x, _LARGE)
-    direct = tf.math.lgamma(few + 1.0) - (few + 0.5) * tf.math.log(few) + few
-    series = tfp.math.log_gamma_correction(many)
-    return tf.where(large, series, direct - HALF_LOG_2PI)
+    few, many = ops.minimum(x, _LARGE), ops.maximum(x, _LARGE)
+    direct = ops.lgamma(few + 1.0) - (few + 0.5) * ops.log(few) + few
+    series = ops.log_gamma_correction(many)
+    return ops.where(large, series, direct - HALF_LOG_2PI)

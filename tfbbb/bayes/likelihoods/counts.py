@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, DType, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
@@ -20,7 +21,6 @@ from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
-    at_least_float32,
     soft_limit,
 )
 
@@ -60,12 +60,10 @@ class Counts(LogLink):
     def _unlocated(self, values: np.ndarray) -> np.ndarray:
         return values - self.target_shift.numpy() if self.standardize else values
 
-    def log_units(self, further: tf.Tensor) -> tf.Tensor:
+    def log_units(self, further: Tensor) -> Tensor:
         return further
 
-    def _concentration(
-        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
-    ) -> tf.Tensor | None:
+    def _concentration(self, raw: dict[str, Tensor], log_mean: Tensor) -> Tensor | None:
         """Returns the concentration, [..., k], or None if it is infinite."""
         raise NotImplementedError
 
@@ -74,62 +72,62 @@ class Counts(LogLink):
         raw = self._raw(outputs)
         log_mean = raw["location"]
         if self.standardize:
-            log_mean += self._value(self.target_shift, log_mean)
+            log_mean = log_mean + self._value(self.target_shift, log_mean)
         log_mean = self._bounded(log_mean)
         concentration = self._concentration(raw, log_mean)
         log_mean = self._moved(log_mean, raw)
-        return tf.exp(log_mean), log_mean, concentration
+        return ops.exp(log_mean), log_mean, concentration
 
-    def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], tf.DType]:
+    def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], DType]:
         """Returns the distribution in float64, and the precision of the outputs."""
-        dtype = at_least_float32(outputs).dtype
-        return self._distribution(tf.cast(outputs, tf.float64)), dtype
+        dtype = self.at_least_float32(outputs).dtype
+        return self._distribution(ops.cast(outputs, "float64")), dtype
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         return self._distribution(outputs)[0]
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         return _variance(*self._distribution(outputs))
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         distribution = self._distribution(outputs)
-        targets = tf.cast(targets, distribution[0].dtype)
+        targets = ops.cast(targets, distribution[0].dtype)
         masses = count_distribution.log_mass(targets, *distribution)
-        return tf.reduce_sum(masses, axis=-1)
+        return ops.reduce_sum(masses, axis=-1)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns the mass at `values`, [..., k]; 0 unless a value is a count."""
         distribution = self._distribution(outputs)
-        values = tf.cast(values, distribution[0].dtype)
-        counts = tf.floor(tf.maximum(values, 0.0))
-        mass = tf.exp(count_distribution.log_mass(counts, *distribution))
-        return tf.where(counts == values, mass, 0.0)
+        values = ops.cast(values, distribution[0].dtype)
+        counts = ops.floor(ops.maximum(values, 0.0))
+        mass = ops.exp(count_distribution.log_mass(counts, *distribution))
+        return ops.where(counts == values, mass, 0.0)
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         distribution, dtype = self._in_doubles(outputs)
-        return tf.cast(_cdf(tf.cast(values, tf.float64), *distribution), dtype)
+        return ops.cast(_cdf(ops.cast(values, "float64"), *distribution), dtype)
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         distribution, dtype = self._in_doubles(outputs)
-        return tf.cast(_quantile(tf.cast(levels, tf.float64), *distribution), dtype)
+        return ops.cast(_quantile(ops.cast(levels, "float64"), *distribution), dtype)
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         distribution, dtype = self._in_doubles(outputs)
-        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
-        return tf.cast(_quantile(levels, *distribution), dtype)
+        levels = standard_normal_cdf(ops.cast(noise, "float64"))
+        return ops.cast(_quantile(levels, *distribution), dtype)
 
 
-def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Tensor) -> tf.Tensor:
-    return mean if concentration is None else mean + tf.square(mean) / concentration
+def _variance(mean: Tensor, log_mean: Tensor, concentration: Tensor) -> Tensor:
+    return mean if concentration is None else mean + ops.square(mean) / concentration
 
 
-def _cdf(values: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
-    counts = tf.clip_by_value(tf.floor(values), 0.0, _LARGEST_VALUE)
+def _cdf(values: Tensor, *distribution: Tensor) -> Tensor:
+    counts = ops.clip_by_value(ops.floor(values), 0.0, _LARGEST_VALUE)
     found = count_distribution.cumulative(counts, *distribution)
-    return tf.where(values >= 0.0, found, 0.0)
+    return ops.where(values >= 0.0, found, 0.0)
 
 
-def _quantile(levels: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
+def _quantile(levels: Tensor, *distribution: Tensor) -> Tensor:
     mean, *_ = distribution
     below, enough = bracket_of_counts(levels, mean, _variance(*distribution))
     return least_integer(
@@ -165,10 +163,10 @@ class Poisson(Counts):
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {}
 
-    def _concentration(self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor) -> None:
+    def _concentration(self, raw: dict[str, Tensor], log_mean: Tensor) -> None:
         return None
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         return {"rate": self.mean(outputs)}
 
 
@@ -225,24 +223,22 @@ class NegativeBinomial(Counts):
         self.concentration = concentration
         self._check_noise()
 
-    def _concentration(
-        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
-    ) -> tf.Tensor:
+    def _concentration(self, raw: dict[str, Tensor], log_mean: Tensor) -> Tensor:
         location = raw["location"]
         if self.concentration is not None:
-            concentration = tf.constant(self.concentration, location.dtype)
+            concentration = ops.cast(self.concentration, location.dtype)
         else:
             initial = self._initial_dispersion(location)
             limit = self._longest_tail(log_mean)
             concentration = 1.0 / soft_limit(initial * self._noise(raw["noise"]), limit)
-        return tf.broadcast_to(concentration, tf.shape(location))
+        return ops.broadcast_to(concentration, ops.shape(location))
 
-    def _initial_dispersion(self, like: tf.Tensor) -> tf.Tensor:
+    def _initial_dispersion(self, like: Tensor) -> Tensor:
         """Returns 1 / r at the variance of the training targets, [k]."""
-        inverse_mean = tf.exp(-self._value(self.target_shift, like))
-        variation = tf.square(self._value(self.target_scale, like))
-        return tf.maximum(variation - inverse_mean, inverse_mean)
+        inverse_mean = ops.exp(-self._value(self.target_shift, like))
+        variation = ops.square(self._value(self.target_scale, like))
+        return ops.maximum(variation - inverse_mean, inverse_mean)
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         mean, _, concentration = self._distribution(outputs)
         return {"mean": mean, "concentration": concentration}

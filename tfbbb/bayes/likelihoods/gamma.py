@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.count_distribution import stirling_correction
 from tfbbb.bayes.likelihoods.likelihood import register
@@ -51,56 +52,54 @@ class Gamma(LogLink, MeanConcentration):
         self._check_concentration(np.square(mean / deviation), values)
         return np.log(mean), deviation / mean
 
-    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[Tensor, ...]:
         """Returns concentration and mean."""
         raw = self._raw(outputs)
         log_mean = self._bounded(self._located(raw["location"]))
         variation = self._value(self.target_scale, log_mean)
         concentration = self._concentration(
             raw,
-            initial=1.0 / tf.square(variation),
+            initial=1.0 / ops.square(variation),
             largest_inverse=self._longest_tail(log_mean),
         )
-        return concentration, tf.exp(self._moved(log_mean, raw))
+        return concentration, ops.exp(self._moved(log_mean, raw))
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         concentration, mean = self._parameters(outputs)
         return {"concentration": concentration, "rate": concentration / mean}
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         return self._parameters(outputs)[1]
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         concentration, mean = self._parameters(outputs)
-        return tf.square(mean) / concentration
+        return ops.square(mean) / concentration
 
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         concentration, mean = self._parameters(outputs)
-        values = tf.cast(values, mean.dtype)
+        values = ops.cast(values, mean.dtype)
         inside = values > 0.0
-        values = tf.where(inside, values, tf.ones_like(values))
+        values = ops.where(inside, values, ops.ones_like(values))
         # In this order large concentrations lose no digits: both terms are small near
         # the mean.
         share = values / mean
         densities = (
-            concentration * (tf.math.log(share) - (share - 1.0))
+            concentration * (ops.log(share) - (share - 1.0))
             + _log_of_powers_over_gamma(concentration)
-            - tf.math.log(values)
+            - ops.log(values)
         )
-        return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
+        return ops.where(inside, densities, ops.cast(-math.inf, densities.dtype))
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         concentration, mean = self._parameters(outputs)
-        values = tf.maximum(tf.cast(values, mean.dtype), 0.0)
-        return tf.math.igamma(concentration, concentration * values / mean)
+        values = ops.maximum(ops.cast(values, mean.dtype), 0.0)
+        return ops.igamma(concentration, concentration * values / mean)
 
-    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
-        import tensorflow_probability as tfp
-
+    def _inverse(self, levels: Tensor, *parameters: Tensor) -> Tensor:
         concentration, mean = parameters
-        return tfp.math.igammainv(concentration, levels) * mean / concentration
+        return ops.igammainv(concentration, levels) * mean / concentration
 
 
-def _log_of_powers_over_gamma(a: tf.Tensor) -> tf.Tensor:
+def _log_of_powers_over_gamma(a: Tensor) -> Tensor:
     """Returns `log(a^a exp(-a) / G(a))`, by Stirling's formula and its correction."""
-    return 0.5 * tf.math.log(a / (2.0 * math.pi)) - stirling_correction(a)
+    return 0.5 * ops.log(a / (2.0 * math.pi)) - stirling_correction(a)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 
@@ -14,16 +15,19 @@ _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
 Function = Callable[[Tensor], Tensor]
+# The values found, the ends of their brackets, the size of the last steps, which of
+# them still move, and the first widths of the brackets.
+Search = tuple[Tensor, ...]
 
 
 def inverted(
     cdf: Function,
     prob: Function,
-    levels: tf.Tensor,
-    low: tf.Tensor,
-    high: tf.Tensor,
-    start: tf.Tensor | None = None,
-) -> tf.Tensor:
+    levels: Tensor,
+    low: Tensor,
+    high: Tensor,
+    start: Tensor | None = None,
+) -> Tensor:
     """Returns the values at which `cdf` reaches `levels`, in float64.
 
     Newton's method for the normal quantiles of `cdf` and `levels`, which differ less
@@ -33,77 +37,94 @@ def inverted(
     when `cdf` equals the level in double precision, or at steps of 10^-12 of both
     quantile and bracket.
     """
+    search = first_search(low, high, start)
+    return searched(cdf, prob, levels, search, _MOST_STEPS)[0]
+
+
+def first_search(low: Tensor, high: Tensor, start: Tensor | None = None) -> Search:
+    """Returns what `searched` begins with."""
     low, high = _any_shape(low), _any_shape(high)
-    width, scores = high - low, tf.math.ndtri(levels)
     start = _middle(low, high) if start is None else _any_shape(start)
+    width = high - low
+    return start, low, high, width, width > 0.0, width
+
+
+def searched(
+    cdf: Function, prob: Function, levels: Tensor, search: Search, most_steps: int
+) -> Search:
+    """Returns a search for the values of `inverted` after at most so many steps."""
+    *state, width = search
+    scores = ops.ndtri(levels)
 
     def step(
-        index: tf.Tensor,
-        guess: tf.Tensor,
-        low: tf.Tensor,
-        high: tf.Tensor,
-        last: tf.Tensor,
-        moving: tf.Tensor,
-    ) -> tuple[tf.Tensor, ...]:
+        index: Tensor,
+        guess: Tensor,
+        low: Tensor,
+        high: Tensor,
+        last: Tensor,
+        moving: Tensor,
+    ) -> tuple[Tensor, ...]:
         below, density = cdf(guess), prob(guess)
-        low = tf.where(below < levels, guess, low)
-        high = tf.where(below < levels, high, guess)
-        score = tf.math.ndtri(below)
-        slope = tf.math.divide_no_nan(density, tf.exp(-0.5 * tf.square(score)))
-        newton = tf.math.divide_no_nan(scores - score, _SQRT_2_PI * slope)
+        low = ops.where(below < levels, guess, low)
+        high = ops.where(below < levels, high, guess)
+        score = ops.ndtri(below)
+        slope = ops.divide_no_nan(density, ops.exp(-0.5 * ops.square(score)))
+        newton = ops.divide_no_nan(scores - score, _SQRT_2_PI * slope)
         inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
-        trusted = inside & (tf.abs(newton) <= 0.5 * last)
-        near = tf.abs(newton) <= 0.5 * tf.abs(guess)
-        trusted &= near | ~_differ_in_size(low, high)
-        moving &= tf.abs(levels - below) > 1e-14 * levels
+        trusted = inside & (ops.abs(newton) <= 0.5 * last)
+        near = ops.abs(newton) <= 0.5 * ops.abs(guess)
+        trusted = trusted & (near | ~_differ_in_size(low, high))
+        moving = moving & (ops.abs(levels - below) > 1e-14 * levels)
         # A middle of much smaller size than the guess is lost in their difference.
-        moved = tf.where(trusted, guess + newton, _middle(low, high))
-        moved = tf.where(moving, moved, guess)
-        size = tf.abs(moved - guess)
-        moving &= (size > 1e-12 * width) | (size > 1e-12 * tf.abs(moved))
-        return index + 1, moved, low, high, size, moving
+        moved = ops.where(trusted, guess + newton, _middle(low, high))
+        moved = ops.where(moving, moved, guess)
+        size = ops.abs(moved - guess)
+        moves = (size > 1e-12 * width) | (size > 1e-12 * ops.abs(moved))
+        return index + 1, moved, low, high, size, moving & moves
 
-    _, found, *_ = tf.while_loop(
+    _, *state = ops.while_loop(
         lambda index, guess, low, high, last, moving: (
-            tf.reduce_any(moving) & (index < _MOST_STEPS)
+            ops.reduce_any(moving) & (index < most_steps)
         ),
         step,
-        (tf.constant(0), start, low, high, width, width > 0.0),
+        (0, *state),
     )
-    return found
+    return *state, width
 
 
-def _any_shape(values: tf.Tensor) -> tf.Tensor:
+def _any_shape(values: Tensor) -> Tensor:
     """Forgets the sizes known while tracing, which a loop would have to keep."""
+    if not ops.is_tensor(values):
+        return values
     return tf.raw_ops.PlaceholderWithDefault(
         input=values, shape=[None] * len(values.shape)
     )
 
 
-def _differ_in_size(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+def _differ_in_size(low: Tensor, high: Tensor) -> Tensor:
     """Returns whether two numbers of the same sign are of different orders."""
     return ((low > 0.0) & (high > 4.0 * low)) | ((high < 0.0) & (low < 4.0 * high))
 
 
-def _middle(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+def _middle(low: Tensor, high: Tensor) -> Tensor:
     """Returns the mean of two ends, the geometric mean if they differ in size."""
-    geometric = tf.sign(high) * tf.sqrt(tf.abs(low)) * tf.sqrt(tf.abs(high))
-    return tf.where(_differ_in_size(low, high), geometric, 0.5 * low + 0.5 * high)
+    geometric = ops.sign(high) * ops.sqrt(ops.abs(low)) * ops.sqrt(ops.abs(high))
+    return ops.where(_differ_in_size(low, high), geometric, 0.5 * low + 0.5 * high)
 
 
 def least_integer(
-    reaches: Callable[[tf.Tensor], tf.Tensor], below: Tensor, enough: Tensor
-) -> tf.Tensor:
+    reaches: Callable[[Tensor], Tensor], below: Tensor, enough: Tensor
+) -> Tensor:
     """Returns the least integer for which `reaches` is true, element by element."""
 
-    def halved(below: Tensor, enough: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        middle = below + tf.floor(0.5 * (enough - below))
+    def halved(below: Tensor, enough: Tensor) -> tuple[Tensor, Tensor]:
+        middle = below + ops.floor(0.5 * (enough - below))
         # If the two are neighbours, the middle is `below` itself, and nothing changes.
         reached = reaches(middle) & (middle > below)
-        return tf.where(reached, below, middle), tf.where(reached, middle, enough)
+        return ops.where(reached, below, middle), ops.where(reached, middle, enough)
 
-    _, enough = tf.while_loop(
-        lambda below, enough: tf.reduce_any(enough - below > 1.0),
+    _, enough = ops.while_loop(
+        lambda below, enough: ops.reduce_any(enough - below > 1.0),
         halved,
         (below, enough),
         parallel_iterations=1,
@@ -112,16 +133,16 @@ def least_integer(
 
 
 def bracket_of_counts(
-    levels: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+    levels: Tensor, mean: Tensor, variance: Tensor
+) -> tuple[Tensor, Tensor]:
     """Returns integers below and not below a quantile of counts, for `least_integer`.
 
     By Cantelli's inequality a quantile at level p lies between
     `mean - sqrt((1 - p) / p * variance)` and `mean + sqrt(p / (1 - p) * variance)`,
     whatever the distribution.
     """
-    levels = tf.clip_by_value(levels, _SMALLEST_LEVEL, _LARGEST_LEVEL)
-    odds, stddev = levels / (1.0 - levels), tf.sqrt(variance)
-    below = tf.floor(mean - stddev / tf.sqrt(odds)) - 1.0
-    enough = tf.math.ceil(mean + stddev * tf.sqrt(odds)) + 1.0
-    return tf.maximum(below, -1.0), enough
+    levels = ops.clip_by_value(levels, _SMALLEST_LEVEL, _LARGEST_LEVEL)
+    odds, stddev = levels / (1.0 - levels), ops.sqrt(variance)
+    below = ops.floor(mean - stddev / ops.sqrt(odds)) - 1.0
+    enough = ops.ceil(mean + stddev * ops.sqrt(odds)) + 1.0
+    return ops.maximum(below, -1.0), enough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tfbbb.base.lazy import tf
+from tfbbb.base import array_ops as ops
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
@@ -36,16 +36,16 @@ class Laplace(LocationScale):
     def _unit_scale(self) -> float:
         return math.sqrt(0.5)
 
-    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        return -tf.abs(z) - math.log(2.0)
+    def _log_density(self, z: Tensor, *shape: Tensor) -> Tensor:
+        return -ops.abs(z) - math.log(2.0)
 
-    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        tail = 0.5 * tf.exp(-tf.abs(z))
-        return tf.where(z < 0.0, tail, 1.0 - tail)
+    def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
+        tail = 0.5 * ops.exp(-ops.abs(z))
+        return ops.where(z < 0.0, tail, 1.0 - tail)
 
-    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        tail = tf.math.log(2.0 * tf.minimum(levels, 1.0 - levels))
-        return tf.where(levels < 0.5, tail, -tail)
+    def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
+        tail = ops.log(2.0 * ops.minimum(levels, 1.0 - levels))
+        return ops.where(levels < 0.5, tail, -tail)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+    def _standard_variance(self, *shape: Tensor) -> Tensor:
         return 2.0

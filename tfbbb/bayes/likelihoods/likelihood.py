@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.lazy import keras, np, tf, when_keras_is_loaded
 from tfbbb.base.strategy import Registry, constructor_signature, options
@@ -24,6 +25,10 @@ else:
             return keras.Layer.__new__(cls, *args, **kwargs)
 
 
+# Arguments that every layer of Keras has.
+_OF_LAYERS = {"name", "trainable", "dtype"}
+
+
 class Likelihood(_Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
 
@@ -32,8 +37,9 @@ class Likelihood(_Layer):
     Keras layer, so its parameters are trained, saved and exported with the model.
 
     A row may have several places (the steps of a sequence), each with its own targets;
-    outputs are then [rows, places..., P]. All methods are pure TensorFlow. They compute
-    in float64 for float64 outputs and in float32 otherwise.
+    outputs are then [rows, places..., P]. All methods compute with tensors, in float64
+    for float64 outputs and in float32 otherwise; those of a `frozen` likelihood with
+    arrays, by the same formulas: see `tfbbb.base.array_ops`.
 
     Args:
         members: Number of members whose parameters are learned; a model sets it.
@@ -65,6 +71,8 @@ class Likelihood(_Layer):
     has_expected_log_prob: bool = False
     slow_quantiles: bool = False
     num_classes: int
+    # The values of the variables by their names, of a likelihood without Keras.
+    _values: Mapping[str, np.ndarray] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -155,13 +163,56 @@ class Likelihood(_Layer):
         return []
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
-        self._places = tuple(output_shape[1:-1])
+        self._output_shape = tuple(output_shape)
+        self._places = self._output_shape[1:-1]
 
-    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+    def add_weight(self, *args: Any, **options: Any) -> Any:
+        if self._values is not None:
+            return self._values[options["name"]]
+        return super().add_weight(*args, **options)
+
+    @classmethod
+    def of_values(
+        cls,
+        config: Config,
+        output_shape: Sequence[int | None],
+        values: Mapping[str, ArrayLike],
+    ) -> Self:
+        """Returns a likelihood that computes with arrays, also where Keras is not.
+
+        Its variables are the `values` by their names. Everything but what trains them
+        takes arrays and returns arrays.
+        """
+        found = object.__new__(cls)
+        found._values = {name: np.asarray(value) for name, value in values.items()}
+        found.__init__(**config)  # type: ignore[misc]
+        found.build(tuple(output_shape))
+        return found
+
+    def to_values(self) -> dict[str, Any]:
+        """Returns the arguments of `of_values` for the present values, by name."""
+        config = self.get_config()
+        return {
+            "config": {name: config[name] for name in config.keys() - _OF_LAYERS},
+            "output_shape": self._output_shape,
+            "values": {
+                variable.name: np.asarray(variable.value) for variable in self.variables
+            },
+        }
+
+    def frozen(self) -> Self:
+        """Returns a likelihood of the present values that computes with arrays."""
+        if self._values is not None:
+            return self
+        found = self.of_values(**self.to_values())
+        found.member_weights = self.member_weights
+        return found
+
+    def not_void(self, targets: ArrayLike) -> Tensor | None:
         """Returns which targets of a minibatch are not of a void class, or None."""
         return None
 
-    def labels(self, targets: ArrayLike) -> tf.Tensor:
+    def labels(self, targets: ArrayLike) -> Tensor:
         """Returns the class indices of a minibatch's targets, [rows, places...]."""
         raise NotImplementedError(f"{type(self).__name__} has no classes.")
 
@@ -207,7 +258,7 @@ class Likelihood(_Layer):
         outputs: Tensor,
         weights: Tensor | None = None,
         variance: Tensor | None = None,
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns -log p(targets | outputs) of each row, [rows].
 
         It computes in float64 for float64 targets, whose differences single precision
@@ -219,8 +270,8 @@ class Likelihood(_Layer):
         outputs = tf.convert_to_tensor(outputs)
         aligned = self.aligned(targets, outputs)
         dtype = None
-        if aligned.dtype == tf.float64 != outputs.dtype:
-            dtype, outputs = tf.float32, tf.cast(outputs, tf.float64)
+        if aligned.dtype == "float64" != outputs.dtype:
+            dtype, outputs = "float32", tf.cast(outputs, "float64")
         if weights is not None:
             aligned = self.with_placeholders(aligned, weights != 0)
         with tf.control_dependencies(self.checks_of_step(targets, aligned)):
@@ -234,24 +285,24 @@ class Likelihood(_Layer):
         summed = -tf.reduce_sum(log_prob, axis=list(axes))
         return summed if dtype is None else tf.cast(summed, dtype)
 
-    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
+    def checks_of_step(self, given: ArrayLike, aligned: Tensor) -> list[Tensor]:
         """Returns operations that fail where targets of a step are not possible."""
         return []
 
-    def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+    def with_placeholders(self, targets: Tensor, counted: Tensor) -> Tensor:
         """Returns targets with a possible value where places do not count."""
         possible = 0.0
         if self.support is not None:
             possible = min(max(1.0, self.support.least), self.support.greatest)
         if len(targets.shape) > len(counted.shape):
-            counted = counted[..., tf.newaxis]
-        return tf.where(counted, targets, tf.cast(possible, targets.dtype))
+            counted = counted[..., ops.newaxis]
+        return ops.where(counted, targets, ops.cast(possible, targets.dtype))
 
-    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         """Reshapes the targets of a minibatch for `log_prob`, without reading them."""
         raise NotImplementedError
 
-    def width_of(self, targets: tf.Tensor, outputs: tf.Tensor) -> int | None:
+    def width_of(self, targets: Tensor, outputs: Tensor) -> int | None:
         """Returns the size of the last axis of targets, None if they have none."""
         # When the dataset changes, Keras may retrace with targets of unknown rank.
         if targets.shape.rank is None:
@@ -268,15 +319,26 @@ class Likelihood(_Layer):
             )
         return width
 
-    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
+    def as_array(self, values: ArrayLike) -> Tensor:
+        """Returns values as what this likelihood computes with: a tensor or an array."""
+        if self._values is None:
+            return tf.convert_to_tensor(values)
+        return np.asarray(values)
+
+    def at_least_float32(self, outputs: ArrayLike) -> Tensor:
+        """Returns outputs below single precision in single precision."""
+        outputs = self.as_array(outputs)
+        return outputs if outputs.dtype == "float64" else ops.cast(outputs, "float32")
+
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> Tensor:
         """Appends the learned parameters of the member of each output, [..., P].
 
         With several members, all other methods take the returned outputs, whose last
         dimension may be larger than P.
         """
-        return tf.convert_to_tensor(outputs)
+        return self.as_array(outputs)
 
-    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
+    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> Tensor:
         """Appends the variance of normal locations to outputs, [..., P + k].
 
         This integrates over a linear last layer: the first k outputs are normal with
@@ -285,52 +347,52 @@ class Likelihood(_Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
-    def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
+    def with_further_location(self, outputs: Tensor, further: Tensor) -> Tensor:
         """Returns outputs whose first k, the locations, are moved, in their units."""
-        outputs = tf.convert_to_tensor(outputs)
+        outputs = self.as_array(outputs)
         width = further.shape[-1]
-        moved = outputs[..., :width] + tf.cast(further, outputs.dtype)
-        return tf.concat([moved, outputs[..., width:]], axis=-1)
+        moved = outputs[..., :width] + ops.cast(further, outputs.dtype)
+        return ops.concat([moved, outputs[..., width:]], axis=-1)
 
-    def log_units(self, further: Tensor) -> tf.Tensor:
+    def log_units(self, further: Tensor) -> Tensor:
         """Returns differences of locations as those of `log y`, by default 0."""
-        return tf.zeros_like(further)
+        return ops.zeros_like(further)
 
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
         """Returns the locations [n, k] of targets in the network's units, if any."""
         return None
 
-    def location_variance(self, outputs: Tensor) -> tf.Tensor:
+    def location_variance(self, outputs: Tensor) -> Tensor:
         """Returns the variance of the locations, [..., k], in raw units, or 0."""
-        return tf.zeros_like(self.mean(outputs))
+        return ops.zeros_like(self.mean(outputs))
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         """Returns the parameters of p(y | outputs), [..., k] each, by their names."""
         raise NotImplementedError
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         """Returns E[y | outputs], [..., k]; for classes, of the one-hot target."""
         raise NotImplementedError
 
-    def point_prediction(self, outputs: Tensor) -> tf.Tensor:
+    def point_prediction(self, outputs: Tensor) -> Tensor:
         """Returns the outputs of a plain Keras network: means, or probabilities."""
         return self.mean(outputs)
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         """Returns Var[y | outputs], [..., k]: the variance of the noise."""
         raise NotImplementedError
 
-    def probabilities(self, outputs: Tensor) -> tf.Tensor:
+    def probabilities(self, outputs: Tensor) -> Tensor:
         """Returns the probability of each class, [..., C]."""
         raise NotImplementedError(f"{type(self).__name__} has no classes.")
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
         raise NotImplementedError
 
     def expected_log_prob(
         self, targets: ArrayLike, outputs: Tensor, variance: Tensor
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns E[log p(targets | f)] over normal outputs f, or a lower bound.
 
         `outputs` are the means of f and `variance` the variances, [..., P], in the
@@ -338,15 +400,15 @@ class Likelihood(_Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} has no closed form.")
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns P(y <= values | outputs), target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns the density or mass of y at `values`, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns the quantiles of y given outputs, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
@@ -355,7 +417,7 @@ class Likelihood(_Layer):
         """Number of standard normals that `sample` needs for one draw."""
         raise NotImplementedError
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         """Returns draws of y by standard normal noise, [..., noise_size].
 
         Of numbers [..., k]; of classes their indices, [...].

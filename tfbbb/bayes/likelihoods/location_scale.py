@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
@@ -102,82 +103,82 @@ class LocationScale(Regression):
         """The initial scale, at which the variance is 1."""
         return 1.0
 
-    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _shape(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns the parameters of the standard density, [k] or [..., k] each."""
         return ()
 
-    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _log_density(self, z: Tensor, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _from_standard_normal(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _from_standard_normal(self, noise: Tensor, *shape: Tensor) -> Tensor:
         """Returns z at the level of `noise` in the standard normal distribution."""
         # The lower tail keeps its precision; 1 minus a small number does not.
-        lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
-        return -tf.sign(noise) * self._inverse(lower, *shape)
+        lower = 0.5 * ops.erfc(ops.abs(noise) * math.sqrt(0.5))
+        return -ops.sign(noise) * self._inverse(lower, *shape)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+    def _standard_variance(self, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         location, scale, *shape = self._noise_parameters(self._raw(outputs))
-        spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
+        spread = [ops.broadcast_to(value, ops.shape(location)) for value in shape]
         named = dict(zip(self._shape_names, spread, strict=True))
         return {"loc": location, "scale": scale, **named}
 
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
         return self._unlocated(self.check_targets(targets))
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         return self._located(self._raw(outputs)["location"])
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         _, scale, *shape = self._noise_parameters(self._raw(outputs))
-        return tf.square(scale) * self._standard_variance(*shape)
+        return ops.square(scale) * self._standard_variance(*shape)
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
-        z = (tf.cast(targets, location.dtype) - location) / scale
-        densities = self._log_density(z, *shape) - tf.math.log(scale)
-        return tf.reduce_sum(densities, axis=-1)
+        z = (ops.cast(targets, location.dtype) - location) / scale
+        densities = self._log_density(z, *shape) - ops.log(scale)
+        return ops.reduce_sum(densities, axis=-1)
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
-        z = (tf.cast(values, location.dtype) - location) / scale
+        z = (ops.cast(values, location.dtype) - location) / scale
         return self._distribution(z, *shape)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
-        z = (tf.cast(values, location.dtype) - location) / scale
-        return tf.exp(self._log_density(z, *shape)) / scale
+        z = (ops.cast(values, location.dtype) - location) / scale
+        return ops.exp(self._log_density(z, *shape)) / scale
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
-        return location + scale * self._inverse(tf.cast(levels, scale.dtype), *shape)
+        return location + scale * self._inverse(ops.cast(levels, scale.dtype), *shape)
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
         return location + scale * self._from_standard_normal(
-            tf.cast(noise, scale.dtype), *shape
+            ops.cast(noise, scale.dtype), *shape
         )
 
-    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns location and scale of the noise, [..., k] in raw units, and shape."""
         location, shape = self._located(raw["location"]), self._shape(raw)
         if self.scale is not None:
-            scale = tf.constant(self.scale, location.dtype)
+            scale = ops.cast(self.scale, location.dtype)
         else:
             unit = self._unit_scale * self._value(self.target_scale, location)
             scale = unit * self._noise(raw["noise"])
             if self.resolution is not None:
-                scale = tf.sqrt(tf.square(scale) + self.resolution**2 / 12.0)
-        return location, tf.broadcast_to(scale, tf.shape(location)), *shape
+                scale = ops.sqrt(ops.square(scale) + self.resolution**2 / 12.0)
+        return location, ops.broadcast_to(scale, ops.shape(location)), *shape
 
-    def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _target_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns location and scale of the target, whose location may vary too."""
         return self._noise_parameters(raw)

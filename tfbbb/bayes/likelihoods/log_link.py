@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.regression import Regression, soft_clip
@@ -54,11 +55,11 @@ class LogLink(Regression):
     def _appended(self) -> str | None:
         return "further_location"
 
-    def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
+    def with_further_location(self, outputs: Tensor, further: Tensor) -> Tensor:
         """Appends `further`, which acts beyond the bounds: see `_moved`."""
         return self._with_appended(outputs, further)
 
-    def _moved(self, locations: tf.Tensor, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _moved(self, locations: Tensor, raw: dict[str, Tensor]) -> Tensor:
         """Returns bounded locations on the scale of `log y`, moved by what is further.
 
         A further d multiplies `y` by `1 + d / (1 + |d|)`, about 1 + d for a small one,
@@ -68,25 +69,27 @@ class LogLink(Regression):
         if "further_location" not in raw:
             return locations
         further = self.log_units(raw["further_location"])
-        return locations + tf.math.log1p(further / (1.0 + tf.abs(further)))
+        return locations + ops.log1p(further / (1.0 + ops.abs(further)))
 
-    def log_units(self, further: tf.Tensor) -> tf.Tensor:
+    def log_units(self, further: Tensor) -> Tensor:
         """Returns differences of locations of the network as those of `log y`."""
         if not self.standardize:
             return further
         return self._value(self.target_scale, further) * further
 
-    def _bounded(self, locations: tf.Tensor) -> tf.Tensor:
+    def _bounded(self, locations: Tensor) -> Tensor:
         """Returns locations on the scale of `log y` within their bounds, [..., k]."""
         low = self._value(self.target_low, locations)
         high = self._value(self.target_high, locations)
         return soft_clip(locations, low, high, _MARGIN)
 
-    def _longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
+    def _longest_tail(self, locations: Tensor) -> Tensor:
         """Returns the length of the longest tail over `exp(locations)`, [..., k]."""
         # Before `adapt` it may not be finite in single precision.
-        return tf.exp(tf.minimum(self._log_of_longest_tail(locations), _LARGEST_POWER))
+        return ops.exp(
+            ops.minimum(self._log_of_longest_tail(locations), _LARGEST_POWER)
+        )
 
-    def _log_of_longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
+    def _log_of_longest_tail(self, locations: Tensor) -> Tensor:
         """Returns the log of the length of the longest tail, which is positive."""
         return self._value(self.target_high, locations) + _LONGEST_TAIL - locations

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
 from tfbbb.bayes.likelihoods.normal import NormalNoise
-from tfbbb.bayes.likelihoods.regression import at_least_float32, soft_limit
+from tfbbb.bayes.likelihoods.regression import soft_limit
 
 
 @register("log_normal", "A positive number whose logarithm has normal noise.")
@@ -48,45 +49,44 @@ class LogNormal(LogLink, NormalNoise):
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))
 
-    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+    def _located(self, raw: Tensor) -> Tensor:
         return self._bounded(super()._located(raw))
 
-    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         location, scale = super()._noise_parameters(raw)
         if self.scale is None:
             limit = self._log_of_longest_tail(location)
-            scale = tf.sqrt(soft_limit(tf.square(scale), limit))
+            scale = ops.sqrt(soft_limit(ops.square(scale), limit))
         return self._moved(location, raw), scale
 
-    def mean(self, outputs: Tensor) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> Tensor:
         location, scale = self._noise_parameters(self._raw(outputs))
-        return tf.exp(location + 0.5 * tf.square(scale))
+        return ops.exp(location + 0.5 * ops.square(scale))
 
-    def variance(self, outputs: Tensor) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> Tensor:
         location, scale = self._noise_parameters(self._raw(outputs))
-        return tf.math.expm1(tf.square(scale)) * tf.exp(
-            2.0 * location + tf.square(scale)
+        return ops.expm1(ops.square(scale)) * ops.exp(
+            2.0 * location + ops.square(scale)
         )
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        logs = _logarithms(targets, outputs)
-        return super().log_prob(logs, outputs) - tf.reduce_sum(logs, axis=-1)
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+        logs = self._logarithms(targets, outputs)
+        return super().log_prob(logs, outputs) - ops.reduce_sum(logs, axis=-1)
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        return super().cdf(_logarithms(values, outputs), outputs)
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        return super().cdf(self._logarithms(values, outputs), outputs)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        density = super().prob(_logarithms(values, outputs), outputs)
-        return tf.math.divide_no_nan(density, tf.cast(values, density.dtype))
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        density = super().prob(self._logarithms(values, outputs), outputs)
+        return ops.divide_no_nan(density, ops.cast(values, density.dtype))
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        return tf.exp(super().quantile(levels, outputs))
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
+        return ops.exp(super().quantile(levels, outputs))
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
-        return tf.exp(super().sample(outputs, noise))
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
+        return ops.exp(super().sample(outputs, noise))
 
-
-def _logarithms(values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-    """Returns `log y` in the precision of the outputs; minus infinity below 0."""
-    values = tf.cast(values, at_least_float32(outputs).dtype)
-    return tf.math.log(tf.maximum(values, 0.0))
+    def _logarithms(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        """Returns `log y` in the precision of the outputs; minus infinity below 0."""
+        values = ops.cast(values, self.at_least_float32(outputs).dtype)
+        return ops.log(ops.maximum(values, 0.0))

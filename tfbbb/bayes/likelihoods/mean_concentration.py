@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tfbbb.base.lazy import np, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
@@ -15,7 +16,6 @@ from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Regression,
     Standardize,
-    at_least_float32,
     positive,
     soft_limit,
 )
@@ -72,20 +72,20 @@ class MeanConcentration(Regression):
 
     def _concentration(
         self,
-        raw: dict[str, tf.Tensor],
+        raw: dict[str, Tensor],
         initial: Tensor,
-        largest_inverse: tf.Tensor | None = None,
-    ) -> tf.Tensor:
+        largest_inverse: Tensor | None = None,
+    ) -> Tensor:
         """Returns the concentration, [..., k]."""
         location = raw["location"]
         if self.concentration is not None:
-            concentration = tf.constant(self.concentration, location.dtype)
+            concentration = ops.cast(self.concentration, location.dtype)
         else:
-            inverse = tf.square(positive(raw["noise"])) / initial
+            inverse = ops.square(positive(raw["noise"])) / initial
             if largest_inverse is not None:
                 inverse = soft_limit(inverse, largest_inverse)
             concentration = 1.0 / (inverse + 1.0 / LARGEST_CONCENTRATION)
-        return tf.broadcast_to(concentration, tf.shape(location))
+        return ops.broadcast_to(concentration, ops.shape(location))
 
     def _check_concentration(self, initial: np.ndarray, values: np.ndarray) -> None:
         """Raises ValueError if the targets vary less than the density can."""
@@ -99,29 +99,29 @@ class MeanConcentration(Regression):
                 f"deviation of {values[:, column].std():.2g}"
             )
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        parameters = self._parameters(tf.cast(outputs, tf.float64))
-        found = self._inverse(tf.cast(levels, tf.float64), *parameters)
-        return tf.cast(found, at_least_float32(outputs).dtype)
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
+        parameters = self._parameters(ops.cast(outputs, "float64"))
+        found = self._inverse(ops.cast(levels, "float64"), *parameters)
+        return ops.cast(found, self.at_least_float32(outputs).dtype)
 
-    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+    def _inverse(self, levels: Tensor, *parameters: Tensor) -> Tensor:
         """Returns quantiles, in float64: single precision has no upper tail."""
         raise NotImplementedError
 
-    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[Tensor, ...]:
         """Returns the two parameters of the density, [..., k] each."""
         raise NotImplementedError
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        return tf.reduce_sum(self._log_density(targets, outputs), axis=-1)
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+        return ops.reduce_sum(self._log_density(targets, outputs), axis=-1)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        return tf.exp(self._log_density(values, outputs))
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        return ops.exp(self._log_density(values, outputs))
 
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
-        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
+        levels = standard_normal_cdf(ops.cast(noise, "float64"))
         # The largest level below 1 is at eight standard deviations.
-        return self.quantile(tf.minimum(levels, np.nextafter(1.0, 0.0)), outputs)
+        return self.quantile(ops.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfbbb.base.lazy import tf
+from tfbbb.base import array_ops as ops
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal import NormalNoise, standard_normal_log_prob
@@ -70,56 +70,56 @@ class MultivariateNormal(NormalNoise):
             "End the network with a layer of 2, 5, 9, 14, ..."
         )
 
-    def _factor(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _factor(self, raw: dict[str, Tensor]) -> Tensor:
         """Returns the Cholesky factor of the noise's covariance, [..., k, k]."""
         noise = self._noise(raw["noise"])
         scale = self._value(self.target_scale, noise) * noise
         if "correlations" not in raw:
-            return tf.linalg.diag(scale)
-        return cholesky_factor(tf.math.log(scale), raw["correlations"])
+            return ops.diag(scale)
+        return cholesky_factor(ops.log(scale), raw["correlations"])
 
-    def _target_factor(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _target_factor(self, raw: dict[str, Tensor]) -> Tensor:
         factor = self._factor(raw)
         if "location_variance" not in raw:
             return factor
-        variance = tf.linalg.diag(self._raw_location_variance(raw))
-        return tf.linalg.cholesky(_squared(factor) + variance)
+        variance = ops.diag(self._raw_location_variance(raw))
+        return ops.cholesky(_squared(factor) + variance)
 
-    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns means and standard deviations of the targets, one by one."""
         location = self._located(raw["location"])
-        variance = tf.reduce_sum(tf.square(self._factor(raw)), axis=-1)
-        return location, tf.broadcast_to(tf.sqrt(variance), tf.shape(location))
+        variance = ops.reduce_sum(ops.square(self._factor(raw)), axis=-1)
+        return location, ops.broadcast_to(ops.sqrt(variance), ops.shape(location))
 
-    def covariance(self, outputs: Tensor) -> tf.Tensor:
+    def covariance(self, outputs: Tensor) -> Tensor:
         """Returns the covariance of the noise in raw units, [..., k, k]."""
         return _squared(self.parameters(outputs)["scale_tril"])
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         raw = self._raw(outputs)
         location = self._located(raw["location"])
-        shape = tf.concat([tf.shape(location), [self.num_targets]], axis=0)
+        shape = ops.concat([ops.shape(location), [self.num_targets]], axis=0)
         return {
             "loc": location,
-            "scale_tril": tf.broadcast_to(self._factor(raw), shape),
+            "scale_tril": ops.broadcast_to(self._factor(raw), shape),
         }
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         raw = self._raw(outputs)
         location, factor = (self._located(raw["location"]), self._target_factor(raw))
-        residuals = tf.cast(targets, location.dtype) - location
+        residuals = ops.cast(targets, location.dtype) - location
         densities = standard_normal_log_prob(solve(factor, residuals))
-        return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
+        return ops.reduce_sum(densities - _log_diagonal(factor), axis=-1)
 
-    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         raw = self._raw(outputs)
         location, factor = (self._located(raw["location"]), self._target_factor(raw))
-        return location + tf.linalg.matvec(factor, tf.cast(noise, location.dtype))
+        return location + ops.matvec(factor, ops.cast(noise, location.dtype))
 
 
-def _squared(factor: tf.Tensor) -> tf.Tensor:
-    return tf.linalg.matmul(factor, factor, transpose_b=True)
+def _squared(factor: Tensor) -> Tensor:
+    return ops.matmul(factor, factor, transpose_b=True)
 
 
-def _log_diagonal(factor: tf.Tensor) -> tf.Tensor:
-    return tf.math.log(tf.linalg.diag_part(factor))
+def _log_diagonal(factor: Tensor) -> Tensor:
+    return ops.log(ops.diag_part(factor))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import keras
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
 from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
 
 
-def standard_normal_log_prob(z: tf.Tensor) -> tf.Tensor:
+def standard_normal_log_prob(z: Tensor) -> Tensor:
     """Returns log N(z; 0, 1)."""
-    return -0.5 * tf.square(z) - HALF_LOG_2PI
+    return -0.5 * ops.square(z) - HALF_LOG_2PI
 
 
-def standard_normal_cdf(z: tf.Tensor) -> tf.Tensor:
+def standard_normal_cdf(z: Tensor) -> Tensor:
     """Returns the standard normal distribution function at z."""
     # erfc keeps the precision of the lower tail, which 1 + erf would lose.
-    return 0.5 * tf.math.erfc(-z * math.sqrt(0.5))
+    return 0.5 * ops.erfc(-z * math.sqrt(0.5))
 
 
 class NormalNoise(LocationScale):
@@ -29,26 +30,26 @@ class NormalNoise(LocationScale):
     True, `loc` may have a variance, which adds to `scale^2`.
     """
 
-    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _log_density(self, z: Tensor, *shape: Tensor) -> Tensor:
         return standard_normal_log_prob(z)
 
-    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
         return standard_normal_cdf(z)
 
-    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        return tf.math.ndtri(levels)
+    def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
+        return ops.ndtri(levels)
 
-    def _from_standard_normal(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _from_standard_normal(self, noise: Tensor, *shape: Tensor) -> Tensor:
         return noise
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+    def _standard_variance(self, *shape: Tensor) -> Tensor:
         return 1.0
 
-    def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _target_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         location, scale = self._noise_parameters(raw)
         if "location_variance" in raw:
-            variance = tf.square(scale) + self._raw_location_variance(raw)
-            scale = tf.sqrt(variance)
+            variance = ops.square(scale) + self._raw_location_variance(raw)
+            scale = ops.sqrt(variance)
         return location, scale
 
 
@@ -87,16 +88,16 @@ class Normal(NormalNoise):
 
     def expected_log_prob(
         self, targets: ArrayLike, outputs: Tensor, variance: Tensor
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns E[log p(y | f)] over normal locations f, exactly, [...].
 
         `log N(y; E[f], scale^2) - Var[f] / (2 scale^2)`, summed over the targets.
         """
         _, scale = self._noise_parameters(self._raw(outputs))
         of_location = self._raw_location_variance(
-            {"location_variance": tf.cast(variance, scale.dtype)}
+            {"location_variance": ops.cast(variance, scale.dtype)}
         )
-        spread = tf.reduce_sum(of_location / tf.square(scale), axis=-1)
+        spread = ops.reduce_sum(of_location / ops.square(scale), axis=-1)
         return self.log_prob(targets, outputs) - 0.5 * spread
 
     @property

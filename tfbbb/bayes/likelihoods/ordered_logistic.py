@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import over_targets, register
-from tfbbb.bayes.likelihoods.regression import at_least_float32, positive
+from tfbbb.bayes.likelihoods.regression import positive
 
 
 @register(
@@ -137,7 +138,7 @@ class OrderedLogistic(Classification):
         self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))
         self._adapted.assign(1.0)
 
-    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs
@@ -151,60 +152,60 @@ class OrderedLogistic(Classification):
         )
         return tf.concat([outputs, raw], axis=-1)
 
-    def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Tensor) -> Tensor:
         """Divides the logits of `P(y <= c)` by a temperature, in one more column."""
-        outputs = tf.convert_to_tensor(outputs)
-        log_temperature = tf.math.log(tf.cast(temperature, outputs.dtype))
-        column = log_temperature * tf.ones_like(outputs[..., :1])
-        return tf.concat([outputs, column], axis=-1)
+        outputs = self.as_array(outputs)
+        log_temperature = ops.log(ops.cast(temperature, outputs.dtype))
+        column = log_temperature * ops.ones_like(outputs[..., :1])
+        return ops.concat([outputs, column], axis=-1)
 
-    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         location, log_scale, cutpoints = self._parts(outputs)
         return {
             "loc": location,
-            "scale": tf.exp(log_scale),
-            "cutpoints": cutpoints + tf.zeros_like(location),
+            "scale": ops.exp(log_scale),
+            "cutpoints": cutpoints + ops.zeros_like(location),
         }
 
-    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> Tensor:
         # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
         location, log_scale, cutpoints = self._parts(outputs)
-        inverse_scale = tf.exp(-log_scale)
+        inverse_scale = ops.exp(-log_scale)
         standardized = (cutpoints - location) * inverse_scale
         gaps = (cutpoints[..., 1:] - cutpoints[..., :-1]) * inverse_scale
-        end = tf.zeros_like(standardized[..., :1])
-        below_upper = tf.concat([tf.math.log_sigmoid(standardized), end], axis=-1)
-        above_lower = tf.concat([end, tf.math.log_sigmoid(-standardized)], axis=-1)
-        between = tf.concat([end, tf.math.log(-tf.math.expm1(-gaps)), end], axis=-1)
+        end = ops.zeros_like(standardized[..., :1])
+        below_upper = ops.concat([ops.log_sigmoid(standardized), end], axis=-1)
+        above_lower = ops.concat([end, ops.log_sigmoid(-standardized)], axis=-1)
+        between = ops.concat([end, ops.log(-ops.expm1(-gaps)), end], axis=-1)
         return below_upper + above_lower + between
 
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns P(y <= values | outputs), [..., 1]."""
         cumulative = self._cumulative(outputs)
-        values = tf.floor(tf.cast(values, cumulative.dtype))
-        index = tf.clip_by_value(values, -1.0, self.num_classes - 1.0)
+        values = ops.floor(ops.cast(values, cumulative.dtype))
+        index = ops.clip_by_value(values, -1.0, self.num_classes - 1.0)
         return _picked(cumulative, index)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns P(y = values | outputs), [..., 1], 0 if no class has this index."""
         probabilities = self.probabilities(outputs)
-        return _picked(probabilities, tf.cast(values, probabilities.dtype))
+        return _picked(probabilities, ops.cast(values, probabilities.dtype))
 
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns the least class whose `cdf` reaches the levels, [..., 1]."""
         cumulative = self._cumulative(outputs)
-        below = cumulative[..., :-1] < tf.cast(levels, cumulative.dtype)
-        return tf.reduce_sum(tf.cast(below, cumulative.dtype), axis=-1, keepdims=True)
+        below = cumulative[..., :-1] < ops.cast(levels, cumulative.dtype)
+        return ops.reduce_sum(ops.cast(below, cumulative.dtype), axis=-1, keepdims=True)
 
-    def _cumulative(self, outputs: Tensor) -> tf.Tensor:
+    def _cumulative(self, outputs: Tensor) -> Tensor:
         """Returns P(y <= c) of every class, [..., C]."""
         location, log_scale, cutpoints = self._parts(outputs)
-        below = tf.sigmoid((cutpoints - location) * tf.exp(-log_scale))
-        return tf.concat([below, tf.ones_like(below[..., :1])], axis=-1)
+        below = ops.sigmoid((cutpoints - location) * ops.exp(-log_scale))
+        return ops.concat([below, ops.ones_like(below[..., :1])], axis=-1)
 
-    def _parts(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _parts(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns location and log scale, [..., 1], and cutpoints, [C - 1] or more."""
-        outputs = at_least_float32(outputs)
+        outputs = self.at_least_float32(outputs)
         learned = self.num_classes - 1 if self.members > 1 else 0
         tempered = outputs.shape[-1] - 1 - learned
         if tempered not in (0, 1):
@@ -213,18 +214,18 @@ class OrderedLogistic(Classification):
                 f"Received: outputs of shape {tuple(outputs.shape)}"
             )
         sizes = [1, learned, tempered]
-        location, raw, log_temperature = tf.split(outputs, sizes, axis=-1)
+        location, raw, log_temperature = ops.split(outputs, sizes, axis=-1)
         if not learned:
-            raw = tf.convert_to_tensor(self._raw_cutpoints)
+            raw = self._raw_cutpoints
         if not tempered:
-            log_temperature = tf.zeros_like(location)
-        return location, log_temperature, self._cutpoints(tf.cast(raw, outputs.dtype))
+            log_temperature = ops.zeros_like(location)
+        return location, log_temperature, self._cutpoints(ops.cast(raw, outputs.dtype))
 
-    def _cutpoints(self, raw: tf.Tensor) -> tf.Tensor:
-        initial = tf.cast(tf.convert_to_tensor(self._initial_cutpoints), raw.dtype)
+    def _cutpoints(self, raw: Tensor) -> Tensor:
+        initial = ops.cast(self._initial_cutpoints, raw.dtype)
         first = initial[:1] + raw[..., :1]
         increments = (initial[1:] - initial[:-1]) * positive(raw[..., 1:])
-        return tf.cumsum(tf.concat([first, increments], axis=-1), axis=-1)
+        return ops.cumsum(ops.concat([first, increments], axis=-1), axis=-1)
 
 
 def _cutpoints(frequencies: np.ndarray) -> np.ndarray:
@@ -233,9 +234,9 @@ def _cutpoints(frequencies: np.ndarray) -> np.ndarray:
     return np.log(below) - np.log1p(-below)
 
 
-def _picked(of_classes: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+def _picked(of_classes: Tensor, index: Tensor) -> Tensor:
     """Returns the element of [..., C] at each index [..., 1], 0 for other indices."""
-    classes = tf.range(of_classes.shape[-1], dtype=of_classes.dtype)
-    return tf.reduce_sum(
-        tf.where(index == classes, of_classes, 0.0), axis=-1, keepdims=True
+    classes = ops.range(of_classes.shape[-1], dtype=of_classes.dtype)
+    return ops.reduce_sum(
+        ops.where(index == classes, of_classes, 0.0), axis=-1, keepdims=True
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
@@ -137,7 +138,7 @@ class Regression(Likelihood):
                     f"raw_{name}", (*leading, size), initial, trainable=True
                 )
                 self._learned[name] = variable
-                # `tf.train.Checkpoint` saves variables that are attributes.
+                # `ops.train.Checkpoint` saves variables that are attributes.
                 setattr(self, f"_learned_{name}", variable)
                 if self.members > 1:
                     self._columns[name] = size
@@ -153,7 +154,7 @@ class Regression(Likelihood):
         return self.add_weight(
             name=name,
             shape=shape,
-            initializer=keras.initializers.Constant(value),
+            initializer=lambda shape, dtype=None: tf.fill(shape, tf.cast(value, dtype)),
             trainable=trainable,
             dtype=dtype,
             autocast=False,
@@ -260,7 +261,7 @@ class Regression(Likelihood):
             )
         return shift, scale
 
-    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         targets = tf.convert_to_tensor(targets)
         self.width_of(targets, outputs)
         rows = tf.shape(outputs)[:-1]
@@ -270,8 +271,8 @@ class Regression(Likelihood):
     def noise_size(self) -> int:
         return self.num_targets
 
-    def _value(self, variable: keras.Variable, like: tf.Tensor) -> tf.Tensor:
-        return tf.cast(tf.convert_to_tensor(variable), like.dtype)
+    def _value(self, variable: keras.Variable, like: Tensor) -> Tensor:
+        return ops.cast(variable, like.dtype)
 
     def _unlocated(self, values: np.ndarray) -> np.ndarray:
         """Returns values [n, k] in the units of `_located` as outputs of a network."""
@@ -279,14 +280,14 @@ class Regression(Likelihood):
             return values
         return (values - self.target_shift.numpy()) / self.target_scale.numpy()
 
-    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+    def _located(self, raw: Tensor) -> Tensor:
         """Returns locations [..., k] in the units that the targets are modelled in."""
         if not self.standardize:
             return raw
         scale = self._value(self.target_scale, raw)
         return self._value(self.target_shift, raw) + scale * raw
 
-    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs
@@ -296,7 +297,7 @@ class Regression(Likelihood):
             together.append(_spread_over(tf.gather(each, member), outputs))
         return tf.concat(together, axis=-1)
 
-    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
+    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> Tensor:
         if not self.integrates_location:
             return super().with_location_variance(outputs, variance)
         return self._with_appended(outputs, variance)
@@ -306,22 +307,22 @@ class Regression(Likelihood):
         """The name of a number for each location that may follow the parameters."""
         return "location_variance" if self.integrates_location else None
 
-    def _with_appended(self, outputs: Tensor, values: Tensor) -> tf.Tensor:
-        outputs = tf.convert_to_tensor(outputs)
-        return tf.concat([outputs, _spread_over(values, outputs)], axis=-1)
+    def _with_appended(self, outputs: Tensor, values: Tensor) -> Tensor:
+        outputs = self.as_array(outputs)
+        return ops.concat([outputs, _spread_over(values, outputs)], axis=-1)
 
-    def location_variance(self, outputs: Tensor) -> tf.Tensor:
+    def location_variance(self, outputs: Tensor) -> Tensor:
         raw = self._raw(outputs)
         if "location_variance" not in raw:
             return super().location_variance(outputs)
         return self._raw_location_variance(raw)
 
-    def _raw_location_variance(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _raw_location_variance(self, raw: dict[str, Tensor]) -> Tensor:
         """Returns the added variance of the locations in raw units, [..., k]."""
         variance = raw["location_variance"]
         if not self.standardize:
             return variance
-        return tf.square(self._value(self.target_scale, variance)) * variance
+        return ops.square(self._value(self.target_scale, variance)) * variance
 
     def units_of_outputs(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns scale and offset of the outputs in the units of the targets.
@@ -340,12 +341,12 @@ class Regression(Likelihood):
             offsets.append(np.resize(offset, size))
         return np.concatenate(scales), np.concatenate(offsets)
 
-    def _raw(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+    def _raw(self, outputs: Tensor) -> dict[str, Tensor]:
         """Returns every parameter by name, from the outputs or as learned.
 
         Parameters from outputs are [..., size], learned ones of a single model [size].
         """
-        outputs, sizes = at_least_float32(outputs), self._columns
+        outputs, sizes = self.at_least_float32(outputs), self._columns
         beyond = outputs.shape[-1] - sum(sizes.values())
         if self._appended and beyond == self.num_targets:
             sizes = {**sizes, self._appended: beyond}
@@ -354,46 +355,40 @@ class Regression(Likelihood):
                 f"The likelihood was built for {self.num_targets} targets; make one "
                 f"for each model. Received: outputs of shape {tuple(outputs.shape)}"
             )
-        parts = tf.split(outputs, list(sizes.values()), axis=-1)
+        parts = ops.split(outputs, list(sizes.values()), axis=-1)
         raw = dict(zip(sizes, parts, strict=True))
         for name, variable in self._learned.items():
             if name not in raw:
                 raw[name] = self._value(variable, outputs)
         return raw
 
-    def _noise(self, raw: tf.Tensor) -> tf.Tensor:
+    def _noise(self, raw: Tensor) -> Tensor:
         """Returns the noise in units of the targets' scale."""
         return positive(raw, self._noise_offset)
 
 
-def positive(raw: tf.Tensor, offset: float = RAW_UNIT) -> tf.Tensor:
+def positive(raw: Tensor, offset: float = RAW_UNIT) -> Tensor:
     """Returns positive numbers: a softplus with a floor, 1 where `raw` is 0."""
-    return tf.nn.softplus(raw + offset) + SMALLEST_NOISE
+    return ops.softplus(raw + offset) + SMALLEST_NOISE
 
 
-def _spread_over(values: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+def _spread_over(values: ArrayLike, outputs: Tensor) -> Tensor:
     """Returns `values`, [size] or [..., size], broadcast to the places of `outputs`."""
-    values = tf.cast(values, outputs.dtype)
-    shape = tf.concat([tf.shape(outputs)[:-1], tf.shape(values)[-1:]], 0)
-    spread = tf.broadcast_to(values, shape)
-    return tf.ensure_shape(spread, [*outputs.shape[:-1], values.shape[-1]])
+    values = ops.cast(values, outputs.dtype)
+    shape = ops.concat([ops.shape(outputs)[:-1], ops.shape(values)[-1:]], 0)
+    spread = ops.broadcast_to(values, shape)
+    return ops.ensure_shape(spread, [*outputs.shape[:-1], values.shape[-1]])
 
 
-def at_least_float32(outputs: Tensor) -> tf.Tensor:
-    """Casts outputs below single precision to float32."""
-    outputs = tf.convert_to_tensor(outputs)
-    return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)
-
-
-def broadcast_together(*tensors: tf.Tensor) -> list[tf.Tensor]:
+def broadcast_together(*tensors: Tensor) -> list[Tensor]:
     """Returns the tensors in the shape that all of them broadcast to."""
-    shape = tf.shape(tensors[0])
+    shape = ops.shape(tensors[0])
     for tensor in tensors[1:]:
-        shape = tf.broadcast_dynamic_shape(shape, tf.shape(tensor))
-    return [tf.broadcast_to(tensor, shape) for tensor in tensors]
+        shape = ops.broadcast_dynamic_shape(shape, ops.shape(tensor))
+    return [ops.broadcast_to(tensor, shape) for tensor in tensors]
 
 
-def soft_clip(values: tf.Tensor, low: Tensor, high: Tensor, margin: float) -> tf.Tensor:
+def soft_clip(values: Tensor, low: Tensor, high: Tensor, margin: float) -> Tensor:
     """Returns values between `low` and `high`, [k], as they are, others near them.
 
         b + d m / (m + |d|),    d = v - b,
@@ -402,13 +397,13 @@ def soft_clip(values: tf.Tensor, low: Tensor, high: Tensor, margin: float) -> tf
     falls with the square of the distance d, not exponentially: a value far outside can
     still learn.
     """
-    inside = tf.clip_by_value(values, low, high)
+    inside = ops.clip_by_value(values, low, high)
     distance = values - inside
-    return inside + distance / (1.0 + tf.abs(distance) / margin)
+    return inside + distance / (1.0 + ops.abs(distance) / margin)
 
 
-def soft_limit(values: tf.Tensor, limit: Tensor) -> tf.Tensor:
+def soft_limit(values: Tensor, limit: Tensor) -> Tensor:
     """Returns positive values up to half the limit as they are, others below it."""
     half = 0.5 * limit
-    excess = tf.nn.relu(values - half)
-    return tf.minimum(values, half) + excess / (1.0 + excess / half)
+    excess = ops.relu(values - half)
+    return ops.minimum(values, half) + excess / (1.0 + excess / half)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tfbbb.base.lazy import tf
+from tfbbb.base import array_ops as ops
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Number
@@ -99,79 +99,79 @@ class StudentT(LocationScale):
         df = _LEAST_DF + _INITIAL_DF if self.df is None else self.df
         return math.sqrt((df - _LEAST_DF) / df)
 
-    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _shape(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         if self.df is not None:
-            return (tf.constant(self.df, raw["location"].dtype),)
+            return (ops.cast(self.df, raw["location"].dtype),)
         return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
 
-    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         location, scale, df = super()._noise_parameters(raw)
         if self.scale is None:
             low = self._value(self.target_low, location)
             range_ = self._value(self.target_high, location) - low
-            scale = soft_limit(scale, range_ * tf.sqrt((df - _LEAST_DF) / df))
+            scale = soft_limit(scale, range_ * ops.sqrt((df - _LEAST_DF) / df))
         return location, scale, df
 
-    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _log_density(self, z: Tensor, *shape: Tensor) -> Tensor:
         (df,) = shape
-        tails = -0.5 * (df + 1.0) * tf.math.log1p(tf.square(z) / df)
+        tails = -0.5 * (df + 1.0) * ops.log1p(ops.square(z) / df)
         return tails + _log_density_at_0(df)
 
-    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
         # The incomplete beta function of many degrees of freedom needs all digits.
-        given, value = tf.cast(shape[0], tf.float64), tf.cast(z, tf.float64)
-        df, square = tf.minimum(given, _MOST_DF), tf.square(value)
+        given, value = ops.cast(shape[0], "float64"), ops.cast(z, "float64")
+        df, square = ops.minimum(given, _MOST_DF), ops.square(value)
         # Near the centre and in the tails, another argument has all its digits.
         near = square < 1.0
-        half = tf.constant(0.5, tf.float64)
-        part = tf.math.betainc(
-            tf.where(near, half, half * df),
-            tf.where(near, half * df, half),
-            tf.where(near, square, df) / (df + square),
+        half = ops.cast(0.5, "float64")
+        part = ops.betainc(
+            ops.where(near, half, half * df),
+            ops.where(near, half * df, half),
+            ops.where(near, square, df) / (df + square),
         )
-        centre = half + half * tf.sign(value) * part
-        tails = tf.where(value < 0.0, half * part, 1.0 - half * part)
-        few = tf.where(near, centre, tails)
+        centre = half + half * ops.sign(value) * part
+        tails = ops.where(value < 0.0, half * part, 1.0 - half * part)
+        few = ops.where(near, centre, tails)
         # Wallace (1959): the error is of the order 1 / df^2.
-        normal = value * (1.0 - 0.25 / given) / tf.sqrt(1.0 + 0.5 * square / given)
-        many = 0.5 * tf.math.erfc(-normal * math.sqrt(0.5))
-        return tf.cast(tf.where(given > _MOST_DF, many, few), z.dtype)
+        normal = value * (1.0 - 0.25 / given) / ops.sqrt(1.0 + 0.5 * square / given)
+        many = 0.5 * ops.erfc(-normal * math.sqrt(0.5))
+        return ops.cast(ops.where(given > _MOST_DF, many, few), z.dtype)
 
-    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        df = tf.cast(shape[0], tf.float64)
-        wanted, df = broadcast_together(tf.cast(levels, tf.float64), df)
+    def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
+        df = ops.cast(shape[0], "float64")
+        wanted, df = broadcast_together(ops.cast(levels, "float64"), df)
         # The lower tail has all its digits.
-        lower = tf.clip_by_value(tf.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
+        lower = ops.clip_by_value(ops.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
         # No distribution with this variance has a lower quantile (Cantelli 1928).
-        stddev = tf.sqrt(df / (df - _LEAST_DF))
-        least = -1.001 * stddev * tf.sqrt((1.0 - lower) / lower)
+        stddev = ops.sqrt(df / (df - _LEAST_DF))
+        least = -1.001 * stddev * ops.sqrt((1.0 - lower) / lower)
         found = inverted(
             lambda z: self._distribution(z, df),
-            lambda z: tf.exp(self._log_density(z, df)),
+            lambda z: ops.exp(self._log_density(z, df)),
             lower,
             least,
-            tf.zeros_like(least),
+            ops.zeros_like(least),
         )
-        return tf.cast(tf.where(wanted < 0.5, found, -found), levels.dtype)
+        return ops.cast(ops.where(wanted < 0.5, found, -found), levels.dtype)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+    def _standard_variance(self, *shape: Tensor) -> Tensor:
         (df,) = shape
         return df / (df - _LEAST_DF)
 
 
-def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
+def _log_density_at_0(df: Tensor) -> Tensor:
     """Returns log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(pi df) / 2.
 
     For many degrees of freedom the differences would lose digits; the first terms of
     Stirling's series have an error below 1e-9 there, and end at the normal density.
     """
-    inverse = 1.0 / tf.maximum(0.5 * df, 10.0)
-    square = tf.square(inverse)
+    inverse = 1.0 / ops.maximum(0.5 * df, 10.0)
+    square = ops.square(inverse)
     series = 1 / 8 - square * (1 / 192 - square * (1 / 640 - square * (17 / 14336)))
-    half = tf.minimum(0.5 * df, 10.0)
-    few = tf.math.lgamma(half + 0.5) - tf.math.lgamma(half)
-    return tf.where(
+    half = ops.minimum(0.5 * df, 10.0)
+    few = ops.lgamma(half + 0.5) - ops.lgamma(half)
+    return ops.where(
         df > 20.0,
         -0.5 * math.log(2.0 * math.pi) - inverse * series,
-        few - 0.5 * tf.math.log(2.0 * math.pi * half),
+        few - 0.5 * ops.log(2.0 * math.pi * half),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
@@ -126,15 +127,13 @@ def cholesky_factor(log_scale: Tensor, correlations: Tensor) -> Tensor:
     C is strictly lower triangular. Its entries [..., n (n - 1) / 2] are in units of the
     scale of their row, so that one learning rate suits small and large weights.
     """
-    import tensorflow_probability as tfp
-
-    lower = tfp.math.fill_triangular(correlations)
+    lower = ops.fill_triangular(correlations)
     no_padding = [[0, 0]] * (len(lower.shape) - 2)
-    strictly_lower = tf.pad(lower, [*no_padding, [1, 0], [0, 1]])
-    factor = tf.linalg.set_diag(strictly_lower, tf.ones_like(strictly_lower[..., 0]))
-    return tf.exp(log_scale)[..., tf.newaxis] * factor
+    strictly_lower = ops.pad(lower, [*no_padding, [1, 0], [0, 1]])
+    factor = ops.set_diag(strictly_lower, ops.ones_like(strictly_lower[..., 0]))
+    return ops.exp(log_scale)[..., ops.newaxis] * factor
 
 
 def solve(factor: Tensor, values: ArrayLike) -> Tensor:
     """Returns `L^-1 v` of vectors, [..., n]."""
-    return tf.linalg.triangular_solve(factor, values[..., tf.newaxis])[..., 0]
+    return ops.triangular_solve(factor, values[..., ops.newaxis])[..., 0]

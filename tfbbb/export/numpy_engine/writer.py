@@ -22,7 +22,6 @@ from tfbbb.export.manifest import NUMPY_PATH, Manifest, NumpyInfo
 from tfbbb.export.numpy_engine.functions import read_functions
 from tfbbb.export.numpy_engine.operations import FLOW, OPERATIONS
 from tfbbb.export.reader import signature_definitions
-from tfbbb.prediction import questions
 
 # Operations that call a function, whose operations stand in their place.
 _CALLING = ("PartitionedCall", "StatefulPartitionedCall")
@@ -36,7 +35,6 @@ _GATHER_OF_VARIABLE = "ResourceGather"
 _LARGEST_DIFFERENCE = 1e-4
 # JSON is read at once, so larger weights are left to TensorFlow.
 _MOST_BYTES = 1 << 26
-_LEVELS = (0.2, 0.5, 0.8)
 
 
 class NeedsTensorFlowError(Exception):
@@ -79,8 +77,7 @@ def numpy_functions(root: tf.Module, signatures: Mapping[str, Any]) -> bytes:
         raise NeedsTensorFlowError(f"The weights have {num_bytes >> 20} MB.")
     writer = _Writer(variables)
     described: dict[str, Json] = {
-        part: {name: writer.module(x) for name, x in getattr(root, part).items()}
-        for part in ("methods", "answers")
+        "methods": {name: writer.module(x) for name, x in root.methods.items()}
     }
     if hasattr(root, "groups"):
         described["groups"] = writer.function(root.groups)
@@ -295,29 +292,10 @@ def _differences(given: ExportedModel, wanted: ExportedModel) -> Iterator[float]
     units = {"mean": unit, "mean_standard_error": unit, "familiarity": 1.0}
     for name, values in expected.items():
         yield _difference(found[name], values, units.get(name, unit**2))
-    for method in manifest.passes or ():
-        predictions = (x.predictive(rows, method=method) for x in (given, wanted))
-        one, other = (prediction.mean for prediction in predictions)
-        yield _difference(one, other, unit)
-    if of_classes:
-        targets = np.zeros(expected["probabilities"].shape[:-1], int)
-    else:
-        targets = wanted.ask("quantiles", rows, [0.5])[:, 0]
-    for question in questions.served_questions():
-        if not manifest.answers(question):
-            continue
-        levels = _LEVELS if question.takes_levels else None
-        about = targets if question.takes_targets else None
-        try:
-            one, other = (
-                x.ask(question.name, rows, levels, targets=about)
-                for x in (given, wanted)
-            )
-        except ValueError:
-            # Held-out rows were too few for such a level.
-            continue
-        by_deviation = not of_classes and not question.takes_targets
-        yield _difference(one, other, np.max(unit) if by_deviation else 1.0)
+    for method in manifest.passes:
+        one, other = (x.predictive(rows, method=method) for x in (given, wanted))
+        yield _difference(one.mean, other.mean, unit)
+        yield _difference(one.variance, other.variance, unit**2)
 
 
 def _some_rows(manifest: Manifest) -> dict[str, list[Any]]:

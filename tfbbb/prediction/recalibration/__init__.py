@@ -1,18 +1,24 @@
 """Recalibration of predictions on held-out rows, resolvable by string name."""
 
-import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.prediction.recalibration.choice import Choice, choose
-from tfbbb.prediction.recalibration.conformal import ConformalIntervals, ConformalSets
-from tfbbb.prediction.recalibration.factors import Temperature, VarianceScaling
-from tfbbb.prediction.recalibration.fitting import (
-    deserialize,
-    get,
-    names,
-    recalibrate,
-    serialize,
-)
-from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
-from tfbbb.prediction.recalibration.recalibration import Recalibration
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration.choice import Choice, choose
+    from tfbbb.prediction.recalibration.conformal import (
+        ConformalIntervals,
+        ConformalSets,
+    )
+    from tfbbb.prediction.recalibration.factors import Temperature, VarianceScaling
+    from tfbbb.prediction.recalibration.fitting import (
+        deserialize,
+        get,
+        names,
+        recalibrate,
+        serialize,
+    )
+    from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
+    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 __all__ = [
     "Choice",
@@ -29,3 +35,32 @@ __all__ = [
     "recalibrate",
     "serialize",
 ]
+
+# A loaded SavedModel has a recalibration too, in a process without Keras.
+_MODULES = {
+    "Choice": "choice",
+    "ConformalIntervals": "conformal",
+    "ConformalSets": "conformal",
+    "IsotonicPIT": "isotonic_pit",
+    "Recalibration": "recalibration",
+    "Temperature": "factors",
+    "VarianceScaling": "factors",
+    "choose": "choice",
+    "deserialize": "fitting",
+    "get": "fitting",
+    "names": "fitting",
+    "recalibrate": "fitting",
+    "serialize": "fitting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Refuses other backends of Keras, before it is imported.
+    import_module("tfbbb.base.backend")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

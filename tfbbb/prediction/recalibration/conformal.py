@@ -1,20 +1,25 @@
 """Conformal prediction intervals and sets."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 
-import keras
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.row_weights import weighted_scores
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.conformal_reach import conformal_reach
-from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.recalibration.from_outputs import apply
-from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.recalibration.recalibration import (
+    IDENTITY,
+    Recalibration,
+    described,
+    register,
+)
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import conformal_scores
 
@@ -61,7 +66,7 @@ class Conformal(Recalibration):
         self.by, self.group_values = by, tuple(groups)
         self.group_scores = tuple(map(_sorted_scores, group_scores))
         if isinstance(density, dict):
-            density = keras.saving.deserialize_keras_object(density)
+            density = described(density)
         self._density: Recalibration = IDENTITY if density is None else density
         if self._density.conformal:
             raise ValueError(
@@ -170,7 +175,7 @@ class Conformal(Recalibration):
     def groups(self, inputs: Structure) -> tf.Tensor | None:
         if self.by is None:
             return None
-        return self.group_numbers(_column(inputs, self.by))
+        return self.group_numbers(column_of(inputs, self.by))
 
     def group_numbers(self, labels: ArrayLike) -> tf.Tensor | None:
         # From 1, and 0 for no group.
@@ -181,7 +186,7 @@ class Conformal(Recalibration):
         return found
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+@register("conformal_intervals")
 class ConformalIntervals(Conformal):
     """Computes intervals with guaranteed coverage.
 
@@ -272,7 +277,7 @@ class ConformalIntervals(Conformal):
         return conformal_scores(prediction, targets)
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+@register("conformal_sets")
 class ConformalSets(Conformal):
     """Computes adaptive prediction sets (Romano, Sesia and Candes 2020).
 
@@ -343,25 +348,8 @@ def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return np.random.default_rng(0).permutation(scores)[:MOST_SCORES]
 
 
-def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:
-    """Returns the values of the input that tells groups apart, [rows].
-
-    They have the data type in which the model reads them.
-    """
-    tensors = input_tensors(model, x)
-    try:
-        values = _column(tensors, by).numpy()
-    except (KeyError, IndexError, TypeError, ValueError, tf.errors.OpError):
-        raise ValueError(
-            "`by` must be the name of an input column, or the index of a column of the "
-            f"input matrix. Received: by={by!r}"
-        ) from None
-    if values.dtype.kind == "O":
-        return np.array([text.decode() for text in values])
-    return np.asarray(values)
-
-
-def _column(inputs: ArrayLike, by: str | int) -> Tensor:
+def column_of(inputs: ArrayLike, by: str | int) -> Tensor:
+    """Returns the values of an input by its name, or by its index in a matrix."""
     if isinstance(by, str):
         column = tf.convert_to_tensor(inputs[by])
         return column[:, 0] if len(column.shape) == 2 else column

@@ -1,13 +1,13 @@
 """Recalibration by one factor, of logits or of distances from the mean."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 
-import keras
 import numpy as np
-import tensorflow as tf
-from scipy.optimize import minimize_scalar
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config, Tensor
@@ -21,6 +21,7 @@ from tfbbb.prediction.recalibration.recalibration import (
     IDENTITY,
     VARIANCES,
     Recalibration,
+    register,
 )
 from tfbbb.prediction.result import Predictive
 
@@ -38,7 +39,7 @@ _MOST_ROWS, _ROUGH_ROWS = 5000, 100
 Loss = Callable[[np.ndarray], np.ndarray]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+@register("temperature")
 class Temperature(Recalibration):
     """Divides the logits under every draw by one number (Guo et al. 2017).
 
@@ -95,13 +96,13 @@ class Temperature(Recalibration):
         prediction: Predictive,
         targets: np.ndarray,
         weights: np.ndarray | None = None,
-    ) -> "Temperature":
+    ) -> Temperature:
         drawn = _draw_rows(prediction, targets, weights)
         losses = [_loss_of_temperature(likelihood, *rows) for rows in drawn]
         num_rows = effective_rows(drawn[-1][-1])
         return Temperature(_best_factor("temperature", losses, num_rows))
 
-    def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
+    def outputs(self, likelihood: Likelihood, outputs: Tensor) -> Tensor:
         assert isinstance(likelihood, Classification)
         return likelihood.tempered(outputs, self.temperature)
 
@@ -113,11 +114,12 @@ def _loss_of_temperature(
     weights: np.ndarray,
 ) -> Loss:
     """Returns from temperatures to the weighted means of minus log p(y)."""
+    likelihood = likelihood.frozen()
 
     def loss(temperature: float) -> float:
         tempered = Temperature(temperature)
 
-        def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
+        def log_prob(outputs: Tensor, targets: np.ndarray) -> Tensor:
             outputs = tempered.outputs(likelihood, outputs)
             return Mixture(likelihood, outputs).log_prob(targets)
 
@@ -129,7 +131,7 @@ def _loss_of_temperature(
     return lambda temperatures: np.array(list(map(loss, temperatures)))
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+@register("variance_scaling")
 class VarianceScaling(Recalibration):
     """Scales each target about its predictive mean (Levi et al. 2019).
 
@@ -193,7 +195,7 @@ class VarianceScaling(Recalibration):
         prediction: Predictive,
         targets: np.ndarray,
         weights: np.ndarray | None = None,
-    ) -> "VarianceScaling":
+    ) -> VarianceScaling:
         drawn = _draw_rows(prediction, targets, weights)
         losses = [_losses_of_factor(likelihood, *rows) for rows in drawn]
 
@@ -214,30 +216,30 @@ class VarianceScaling(Recalibration):
             for name, values in summary.items()
         }
 
-    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
-        return self._scaled(mixture.quantiles(levels), mixture.mean[:, tf.newaxis])
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> Tensor:
+        return self._scaled(mixture.quantiles(levels), mixture.mean[:, ops.newaxis])
 
-    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> Tensor:
         return mixture.cdf(self._unscaled(values, mixture.mean))
 
     def change_of_variables(
         self, mixture: Mixture, targets: ArrayLike
-    ) -> tuple[ArrayLike, tf.Tensor]:
+    ) -> tuple[ArrayLike, Tensor]:
         """Returns the targets before scaling, and minus the log of the factors."""
         values = self._unscaled(targets, mixture.mean)
         log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
-        return values, tf.constant(-log_factors.sum(), tf.float64)
+        return values, ops.cast(-log_factors.sum(), "float64")
 
-    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
-        drawn = tf.cast(mixture.sample(components, noise), tf.float64)
-        return self._scaled(drawn, mixture.mean[:, tf.newaxis])
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> Tensor:
+        drawn = ops.cast(mixture.sample(components, noise), "float64")
+        return self._scaled(drawn, mixture.mean[:, ops.newaxis])
 
-    def _scaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
-        return mean + tf.constant(self.factors, tf.float64) * (values - mean)
+    def _scaled(self, values: ArrayLike, mean: Tensor) -> Tensor:
+        return mean + ops.cast(self.factors, "float64") * (values - mean)
 
-    def _unscaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
-        distance = tf.cast(values, tf.float64) - mean
-        return mean + distance / tf.constant(self.factors, tf.float64)
+    def _unscaled(self, values: ArrayLike, mean: Tensor) -> Tensor:
+        distance = ops.cast(values, "float64") - mean
+        return mean + distance / ops.cast(self.factors, "float64")
 
 
 def _losses_of_factor(
@@ -247,13 +249,14 @@ def _losses_of_factor(
     weights: np.ndarray,
 ) -> Loss:
     """Returns from factors to the weighted means of minus log p(y'), [F, k]."""
+    likelihood = likelihood.frozen()
     mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
 
-    def log_densities(outputs: tf.Tensor, values: np.ndarray) -> tf.Tensor:
-        outputs = tf.cast(outputs, tf.float64)[:, np.newaxis]
+    def log_densities(outputs: Tensor, values: np.ndarray) -> np.ndarray:
+        outputs = np.asarray(outputs, np.float64)[:, np.newaxis]
         of_draws = likelihood.prob(values[:, :, np.newaxis], outputs)
         density = average_over_draws(likelihood, of_draws, axis=2)
-        return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
+        return np.log(np.maximum(density, _LEAST_DENSITY))
 
     def losses(factors: np.ndarray) -> np.ndarray:
         by_factor = factors.reshape(-1, *[1] * (mean.ndim - 1))
@@ -304,6 +307,8 @@ def _best_factor(
     losses has its minimum there. The grid may be that of a loss of few rows, unless the
     factor is far from the best then.
     """
+    from scipy.optimize import minimize_scalar
+
     for loss in losses:
         best = int(np.argmin(loss(np.exp(_GRID))))
         near = _GRID[max(best - _AROUND, 0) : best + _AROUND + 1]

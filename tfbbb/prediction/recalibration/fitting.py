@@ -1,39 +1,35 @@
 """Recalibrations by string name, and their fit to a model."""
 
+import keras
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.base.row_weights import effective_rows, one_weight
-from tfbbb.base.strategy import Registry
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.gathered import gathered
+from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.recalibration.conformal import (
     Conformal,
     ConformalIntervals,
     ConformalSets,
-    labels_of,
+    column_of,
 )
 from tfbbb.prediction.recalibration.cross_fitted import HeldOut
-from tfbbb.prediction.recalibration.factors import Temperature, VarianceScaling, scaling
+from tfbbb.prediction.recalibration.factors import scaling
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
-from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-
-_registry = Registry(
+from tfbbb.prediction.recalibration.recalibration import (
+    IDENTITY,
     Recalibration,
-    {
-        "conformal_intervals": ConformalIntervals,
-        "conformal_sets": ConformalSets,
-        "isotonic_pit": IsotonicPIT,
-        "temperature": Temperature,
-        "variance_scaling": VarianceScaling,
-    },
+    registry,
 )
+
 names, get, serialize, deserialize = (
-    _registry.names,
-    _registry.get,
-    _registry.serialize,
-    _registry.deserialize,
+    registry.names,
+    registry.get,
+    registry.serialize,
+    registry.deserialize,
 )
 
 
@@ -159,6 +155,24 @@ def recalibrate(
         raise
     model.recalibration = fitted
     return fitted
+
+
+def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:
+    """Returns the values of the input that tells groups apart, [rows].
+
+    They have the data type in which the model reads them.
+    """
+    tensors = input_tensors(model, x)
+    try:
+        values = column_of(tensors, by).numpy()
+    except (KeyError, IndexError, TypeError, ValueError, tf.errors.OpError):
+        raise ValueError(
+            "`by` must be the name of an input column, or the index of a column of the "
+            f"input matrix. Received: by={by!r}"
+        ) from None
+    if values.dtype.kind == "O":
+        return np.array([text.decode() for text in values])
+    return np.asarray(values)
 
 
 def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conformal:

@@ -1,13 +1,14 @@
 """Predictive distributions of outputs that are already drawn."""
 
+from __future__ import annotations
+
 import functools
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 
@@ -24,7 +25,8 @@ def predictive_from_outputs(
     The rows may have been drawn from different members, so no function is coherent over
     the rows, and `joint_sample` is an error.
     """
-    drawn = tf.convert_to_tensor(outputs)
+    drawn = np.asarray(outputs)
+    likelihood = likelihood.frozen()
     if recalibration.acts_on_outputs:
         drawn = recalibration.outputs(likelihood, drawn)
 
@@ -35,7 +37,7 @@ def predictive_from_outputs(
         )
 
     return Predictive(
-        live_answers(likelihood, recalibration),
+        Answers(likelihood, recalibration),
         lambda: iter([drawn]),
         drawn.shape[1],
         seed,
@@ -58,8 +60,8 @@ def apply(
     # variance and the standard error of the mean depend on it. In an average of models,
     # whose draws come member by member, everything does.
     members = 1 if weights is None else len(weights)
-    answers = live_answers(likelihood, recalibration, members)
+    answers = Answers(likelihood, recalibration, members)
     outputs = None
     if density.acts_on_outputs:
-        outputs = functools.partial(density.outputs, likelihood)
+        outputs = functools.partial(density.outputs, likelihood.frozen())
     return prediction.answered_by(answers, groups, outputs)

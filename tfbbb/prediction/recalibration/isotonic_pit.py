@@ -1,20 +1,25 @@
 """Recalibration of the distribution function by isotonic regression."""
 
+from __future__ import annotations
+
+import functools
 import itertools
 import math
 from collections.abc import Sequence
 
-import keras
 import numpy as np
-import tensorflow as tf
-from scipy import special
 
+from tfbbb.base import array_ops as ops
 from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.recalibration import VARIANCES, Recalibration
+from tfbbb.prediction.recalibration.recalibration import (
+    VARIANCES,
+    Recalibration,
+    register,
+)
 from tfbbb.prediction.result import Predictive
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.
@@ -31,7 +36,7 @@ _INNER_NODES, _OUTER_NODES = 3, 8
 _QUADRATURE_LIMIT = 6.0
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+@register("isotonic_pit")
 class IsotonicPIT(Recalibration):
     """Maps the distribution function by an increasing R (Kuleshov et al. 2018).
 
@@ -91,9 +96,11 @@ class IsotonicPIT(Recalibration):
                 "increasing numbers strictly between 0 and 1. "
                 f"Received: pit={list(pit)}, levels={list(levels)}"
             )
-        self._map = _PiecewiseLinear(
-            special.ndtri(self.pit), special.ndtri(self.levels)
-        )
+
+    @functools.cached_property
+    def _map(self) -> _PiecewiseLinear:
+        """The map of normal scores."""
+        return _PiecewiseLinear(ops.ndtri(self.pit), ops.ndtri(self.levels))
 
     def get_config(self) -> Config:
         return {"pit": list(self.pit), "levels": list(self.levels)}
@@ -120,14 +127,14 @@ class IsotonicPIT(Recalibration):
         prediction: Predictive,
         targets: np.ndarray,
         weights: np.ndarray | None = None,
-    ) -> "IsotonicPIT":
+    ) -> IsotonicPIT:
         found = prediction.cdf(targets).ravel()
         if weights is None:
             weights = np.ones(len(targets))
         of_each = np.repeat(weights, len(found) // len(weights))
         number = min(_MAX_KNOTS, round(effective_rows(of_each) ** (1.0 / 3.0)))
         levels = (np.arange(number) + 0.5) / number
-        scores = np.clip(special.ndtri(found), -_FARTHEST, _FARTHEST)
+        scores = np.clip(ops.ndtri(found), -_FARTHEST, _FARTHEST)
         order = np.argsort(scores)
         # The share of the weight below the middle of each row.
         shares = (np.cumsum(of_each[order]) - 0.5 * of_each[order]) / of_each.sum()
@@ -138,9 +145,9 @@ class IsotonicPIT(Recalibration):
             np.array([part.mean() for part in np.split(x, apart)])
             for x in (places, levels)
         )
-        outermost = tf.constant([-_NEEDED, _NEEDED], tf.float64)
+        outermost = np.array([-_NEEDED, _NEEDED])
         if len(places) > 1:
-            through = _PiecewiseLinear(places, special.ndtri(levels))
+            through = _PiecewiseLinear(places, ops.ndtri(levels))
             outermost = through.inverse(outermost)
         if len(places) < 2 or np.abs(outermost).max() > _FARTHEST:
             raise ValueError(
@@ -149,51 +156,51 @@ class IsotonicPIT(Recalibration):
                 "`method='variance_scaling'`, or check that the targets belong to the "
                 f"rows. Received: F(y) from {found.min():.2g} to {found.max():.2g}"
             )
-        return IsotonicPIT(special.ndtr(places).tolist(), levels.tolist())
+        return IsotonicPIT(_probability(places).tolist(), levels.tolist())
 
     def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
         if not self.pit:
             return summary
         nodes, weights = self._quadrature()
-        values = tf.convert_to_tensor(quantiles(special.ndtr(nodes)))
-        weights = tf.reshape(
-            tf.constant(weights, tf.float64), [-1, *[1] * (len(values.shape) - 2)]
+        values = quantiles(_probability(nodes))
+        weights = ops.reshape(
+            ops.cast(weights, "float64"), [-1, *[1] * (len(values.shape) - 2)]
         )
-        mean = tf.reduce_sum(weights * values, axis=1)
-        deviations = values - mean[:, tf.newaxis]
-        variance = tf.reduce_sum(weights * tf.square(deviations), axis=1)
+        mean = ops.reduce_sum(weights * values, axis=1)
+        deviations = values - mean[:, ops.newaxis]
+        variance = ops.reduce_sum(weights * ops.square(deviations), axis=1)
         ratio = variance / summary["variance"]
         found = {
             name: ratio * values if name in VARIANCES else values
             for name, values in summary.items()
         }
-        error = tf.sqrt(ratio) * summary["mean_standard_error"]
+        error = ops.sqrt(ratio) * summary["mean_standard_error"]
         return {**found, "mean": mean, "mean_standard_error": error}
 
-    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
-        scores = tf.math.ndtri(tf.cast(levels, tf.float64))
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> Tensor:
+        scores = ops.ndtri(ops.cast(levels, "float64"))
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
-    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> Tensor:
         return _probability(self._map(_score(mixture.cdf(values))))
 
     def change_of_variables(
         self, mixture: Mixture, targets: ArrayLike
-    ) -> tuple[ArrayLike, tf.Tensor]:
+    ) -> tuple[ArrayLike, Tensor]:
         """Returns the targets and `log R'(F(y))`, [rows, ...]."""
         score = _score(mixture.cdf(targets))
         mapped, slope = self._map(score), self._map.slope(score)
-        change = 0.5 * (tf.square(score) - tf.square(mapped)) + tf.math.log(slope)
-        return targets, tf.reduce_sum(change, axis=-1)
+        change = 0.5 * (ops.square(score) - ops.square(mapped)) + ops.log(slope)
+        return targets, ops.reduce_sum(change, axis=-1)
 
-    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> Tensor:
         # By quantiles: R acts on the mixture, not on the draws of a component.
-        scores = tf.cast(noise[..., :1], tf.float64)
+        scores = ops.cast(noise[..., :1], "float64")
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
-    def _raw_score(self, score: tf.Tensor) -> tf.Tensor:
+    def _raw_score(self, score: Tensor) -> Tensor:
         """Returns the normal quantile of `R^-1(p)` from the normal quantile of p."""
-        return tf.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
+        return ops.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
 
     def _quadrature(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns nodes and weights of averages under a standard normal, [Q] each."""
@@ -212,13 +219,13 @@ class IsotonicPIT(Recalibration):
         return nodes, weights / weights.sum()
 
 
-def _score(below: tf.Tensor) -> tf.Tensor:
+def _score(below: Tensor) -> Tensor:
     """Returns normal quantiles, [...], clipped to `_FARTHEST`."""
-    return tf.clip_by_value(tf.math.ndtri(below), -_FARTHEST, _FARTHEST)
+    return ops.clip_by_value(ops.ndtri(below), -_FARTHEST, _FARTHEST)
 
 
-def _probability(score: Tensor) -> tf.Tensor:
-    return 0.5 * tf.math.erfc(-score * math.sqrt(0.5))
+def _probability(score: Tensor) -> Tensor:
+    return 0.5 * ops.erfc(-score * math.sqrt(0.5))
 
 
 class _PiecewiseLinear:
@@ -233,23 +240,23 @@ class _PiecewiseLinear:
         if not len(self.places):
             self.places = self.values = np.array([0.0, 1.0])
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x: Tensor) -> Tensor:
         return _through(x, self.places, self.values)
 
-    def inverse(self, y: tf.Tensor) -> tf.Tensor:
+    def inverse(self, y: Tensor) -> Tensor:
         return _through(y, self.values, self.places)
 
-    def slope(self, x: tf.Tensor) -> tf.Tensor:
+    def slope(self, x: Tensor) -> Tensor:
         slopes = _slopes(self.places, self.values)
-        beyond = x[..., tf.newaxis] > tf.constant(self.places, x.dtype)
-        steps = tf.constant(np.diff(slopes), x.dtype)
-        return slopes[0] + tf.reduce_sum(tf.where(beyond, steps, 0.0), axis=-1)
+        beyond = x[..., ops.newaxis] > ops.cast(self.places, x.dtype)
+        steps = ops.cast(np.diff(slopes), x.dtype)
+        return slopes[0] + ops.reduce_sum(ops.where(beyond, steps, 0.0), axis=-1)
 
 
-def _through(x: tf.Tensor, places: np.ndarray, values: np.ndarray) -> tf.Tensor:
+def _through(x: Tensor, places: np.ndarray, values: np.ndarray) -> Tensor:
     slopes = _slopes(places, values)
-    beyond = tf.nn.relu(x[..., tf.newaxis] - tf.constant(places, x.dtype))
-    bends = tf.linalg.matvec(beyond, tf.constant(np.diff(slopes), x.dtype))
+    beyond = ops.relu(x[..., ops.newaxis] - ops.cast(places, x.dtype))
+    bends = ops.matvec(beyond, ops.cast(np.diff(slopes), x.dtype))
     return values[0] + slopes[0] * (x - places[0]) + bends
 
 

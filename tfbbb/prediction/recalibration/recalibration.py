@@ -1,11 +1,14 @@
 """The base class of recalibrations, which is itself the identity."""
 
-from typing import Self
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
-import tensorflow as tf
 
-from tfbbb.base.strategy import Strategy
+from tfbbb.base import array_ops as ops
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
@@ -22,7 +25,8 @@ class Recalibration(Strategy):
     A recalibration is fitted once on held-out rows. It acts on the *mixture* of the
     likelihoods under the draws, or on the outputs of the network before the likelihood.
     Its methods compute the quantities of a prediction; this base class returns those of
-    the mixture unchanged. Everything that an export needs consists of TensorFlow ops.
+    the mixture unchanged. They compute tensors and arrays by the same
+    formulas: see `tfbbb.base.array_ops`.
 
     Attributes:
         least_rows: Smallest number of rows for a fit.
@@ -38,12 +42,12 @@ class Recalibration(Strategy):
     conformal: bool = False
 
     @property
-    def density(self) -> "Recalibration":
+    def density(self) -> Recalibration:
         """The recalibration of everything but intervals and prediction sets."""
         return self
 
     @property
-    def of_answers(self) -> "Recalibration":
+    def of_answers(self) -> Recalibration:
         """The part of the density that acts on the mixture, not on the outputs."""
         return IDENTITY if self.density.acts_on_outputs else self.density
 
@@ -69,7 +73,7 @@ class Recalibration(Strategy):
         """
         return self
 
-    def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
+    def outputs(self, likelihood: Likelihood, outputs: Tensor) -> Tensor:
         """Returns the transformed outputs of the network."""
         return outputs
 
@@ -80,7 +84,7 @@ class Recalibration(Strategy):
         """
         return summary
 
-    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> Tensor:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
@@ -94,21 +98,21 @@ class Recalibration(Strategy):
         """
         raise NotImplementedError(f"{type(self).__name__} is not conformal.")
 
-    def groups(self, inputs: Structure) -> tf.Tensor | None:
+    def groups(self, inputs: Structure) -> Tensor | None:
         """Returns the index of each row's group, [rows]; None without groups."""
         return None
 
-    def group_numbers(self, labels: ArrayLike) -> tf.Tensor | None:
+    def group_numbers(self, labels: ArrayLike) -> Tensor | None:
         """Returns the index of the group of each label, [rows]; None without groups."""
         return None
 
-    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> Tensor:
         """Returns P(y <= values), [rows, ..., k]."""
         return mixture.cdf(values)
 
     def change_of_variables(
         self, mixture: Mixture, targets: ArrayLike
-    ) -> tuple[ArrayLike, tf.Tensor | None]:
+    ) -> tuple[ArrayLike, Tensor | None]:
         """Returns the values at which to evaluate the density, and its log factor.
 
         The density of y is `p(values) exp(log_factor)`, with a `log_factor` of
@@ -116,13 +120,13 @@ class Recalibration(Strategy):
         """
         return targets, None
 
-    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> Tensor:
         """Returns the log density or mass of each row's targets, [rows, ...]."""
         values, log_factor = self.change_of_variables(mixture, targets)
         log_probs = mixture.log_prob(values)
         return log_probs if log_factor is None else log_probs + log_factor
 
-    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> Tensor:
         """Returns the log density of all targets of a row under each draw, [rows, S].
 
         `log_prob` is the log of the average of the densities over the draws.
@@ -130,12 +134,14 @@ class Recalibration(Strategy):
         values, log_factor = self.change_of_variables(mixture, targets)
         log_probs = mixture.log_prob_of_draws(values)
         if log_factor is not None:
-            by_row = log_factor.shape.rank > 0
-            log_probs += log_factor[:, tf.newaxis] if by_row else log_factor
+            by_row = len(log_factor.shape) > 0
+            log_probs = log_probs + (
+                log_factor[:, ops.newaxis] if by_row else log_factor
+            )
         # A row may have several places, each with its own targets.
-        return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
+        return ops.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
 
-    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
         `components` are the components of the draws, [rows, n], and `noise` is standard
@@ -145,3 +151,17 @@ class Recalibration(Strategy):
 
 
 IDENTITY = Recalibration()
+registry = Registry(Recalibration, package="tfbbb.recalibration")
+register = registry.register
+
+
+def described(description: Mapping[str, Any]) -> Recalibration:
+    """Returns the recalibration of a class and a config, by their names in files.
+
+    Those of this package need no Keras.
+    """
+    for cls in registry.classes.values():
+        if cls.__name__ == description["class_name"]:
+            return cls.from_config(description["config"])
+    found: Recalibration = registry.deserialize(dict(description))
+    return found

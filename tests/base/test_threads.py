@@ -9,9 +9,9 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import tfbbb
+from tfbbb.base import threads
+from tfbbb.base.threads import map_in_threads, num_threads
 from tfbbb.export.inputs import to_tensors
-from tfbbb.export.numpy_engine import threads
-from tfbbb.export.numpy_engine.threads import map_in_threads, num_threads
 from tfbbb.prediction.passes import Passes
 
 ROWS = 600

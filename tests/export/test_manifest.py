@@ -13,7 +13,7 @@ from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
 @pytest.fixture
 def fields() -> dict[str, Any]:
     return {
-        "schema_version": 5,
+        "schema_version": 6,
         "created": "2030-01-01T00:00:00+00:00",
         "task": "classification",
         "inputs": "columns",
@@ -67,9 +67,9 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (
-            {"schema_version": 4},
+            {"schema_version": 5},
             r"Another version of tfbbb wrote the model: export it again\. "
-            r"Received: schema_version=4 in place of 5",
+            r"Received: schema_version=5 in place of 6",
         ),
         (
             {"task": "ranking"},

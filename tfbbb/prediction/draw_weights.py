@@ -38,7 +38,7 @@ def log_average_over_draws(likelihood: Likelihood, logs: Tensor) -> Tensor:
     num_draws = ops.shape(logs)[1]
     if weights is not None:
         num_draws = num_draws // len(weights)
-        of_draws = ops.tile(ops.cast(np.log(weights), logs.dtype), [num_draws])
+        of_draws = ops.tile(ops.constant(np.log(weights), logs.dtype), [num_draws])
         logs = logs + ops.reshape(of_draws, [1, -1, *[1] * (len(logs.shape) - 2)])
     return ops.reduce_logsumexp(logs, axis=1) - ops.log(ops.cast(num_draws, logs.dtype))
 
@@ -46,5 +46,5 @@ def log_average_over_draws(likelihood: Likelihood, logs: Tensor) -> Tensor:
 def weighted_sum(values: Tensor, weights: Sequence[float], axis: int) -> Tensor:
     """Returns the sum over an axis of K entries of values times weights, [K]."""
     ones = [1] * (len(values.shape) - axis - 1)
-    shaped = ops.reshape(ops.cast(weights, values.dtype), [-1, *ones])
+    shaped = ops.reshape(ops.constant(weights, values.dtype), [-1, *ones])
     return ops.reduce_sum(values * shaped, axis=axis)

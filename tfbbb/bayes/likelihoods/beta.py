@@ -162,7 +162,7 @@ class Beta(MeanConcentration):
             - ops.lbeta(upper, lower)
             - math.log(self.high - self.low)
         )
-        return ops.where(inside, densities, ops.cast(-math.inf, densities.dtype))
+        return ops.where(inside, densities, ops.constant(-math.inf, densities.dtype))
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)

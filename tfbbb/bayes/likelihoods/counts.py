@@ -226,7 +226,7 @@ class NegativeBinomial(Counts):
     def _concentration(self, raw: dict[str, Tensor], log_mean: Tensor) -> Tensor:
         location = raw["location"]
         if self.concentration is not None:
-            concentration = ops.cast(self.concentration, location.dtype)
+            concentration = ops.constant(self.concentration, location.dtype)
         else:
             initial = self._initial_dispersion(location)
             limit = self._longest_tail(log_mean)

@@ -88,7 +88,7 @@ class Gamma(LogLink, MeanConcentration):
             + _log_of_powers_over_gamma(concentration)
             - ops.log(values)
         )
-        return ops.where(inside, densities, ops.cast(-math.inf, densities.dtype))
+        return ops.where(inside, densities, ops.constant(-math.inf, densities.dtype))
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         concentration, mean = self._parameters(outputs)

@@ -320,7 +320,7 @@ class Likelihood(_Layer):
         return width
 
     def as_array(self, values: ArrayLike) -> Tensor:
-        """Returns values as what this likelihood computes with: a tensor or an array."""
+        """Returns values as a tensor, or as an array of a frozen likelihood."""
         if self._values is None:
             return tf.convert_to_tensor(values)
         return np.asarray(values)

@@ -171,7 +171,7 @@ class LocationScale(Regression):
         """Returns location and scale of the noise, [..., k] in raw units, and shape."""
         location, shape = self._located(raw["location"]), self._shape(raw)
         if self.scale is not None:
-            scale = ops.cast(self.scale, location.dtype)
+            scale = ops.constant(self.scale, location.dtype)
         else:
             unit = self._unit_scale * self._value(self.target_scale, location)
             scale = unit * self._noise(raw["noise"])

@@ -79,7 +79,7 @@ class MeanConcentration(Regression):
         """Returns the concentration, [..., k]."""
         location = raw["location"]
         if self.concentration is not None:
-            concentration = ops.cast(self.concentration, location.dtype)
+            concentration = ops.constant(self.concentration, location.dtype)
         else:
             inverse = ops.square(positive(raw["noise"])) / initial
             if largest_inverse is not None:

@@ -69,7 +69,7 @@ class NormalMixture(Regression):
             )
         locations = by_component["locations"]
         unit = self._value(self.target_scale, locations)
-        offsets = unit * ops.cast(self._offsets, locations.dtype)
+        offsets = unit * ops.constant(self._offsets, locations.dtype)
         scales = unit * self._unit_scale * self._noise(by_component["noise"])
         log_weights = ops.log_softmax(by_component["logits"], axis=-2)
         return log_weights, self._located(locations) + offsets, scales

@@ -154,7 +154,9 @@ class Regression(Likelihood):
         return self.add_weight(
             name=name,
             shape=shape,
-            initializer=lambda shape, dtype=None: tf.fill(shape, tf.cast(value, dtype)),
+            initializer=lambda shape, dtype=None: tf.fill(
+                shape, tf.constant(value, dtype)
+            ),
             trainable=trainable,
             dtype=dtype,
             autocast=False,

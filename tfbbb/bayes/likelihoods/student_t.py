@@ -101,7 +101,7 @@ class StudentT(LocationScale):
 
     def _shape(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         if self.df is not None:
-            return (ops.cast(self.df, raw["location"].dtype),)
+            return (ops.constant(self.df, raw["location"].dtype),)
         return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
 
     def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
@@ -123,7 +123,7 @@ class StudentT(LocationScale):
         df, square = ops.minimum(given, _MOST_DF), ops.square(value)
         # Near the centre and in the tails, another argument has all its digits.
         near = square < 1.0
-        half = ops.cast(0.5, "float64")
+        half = ops.constant(0.5, "float64")
         part = ops.betainc(
             ops.where(near, half, half * df),
             ops.where(near, half * df, half),

@@ -248,15 +248,15 @@ class _PiecewiseLinear:
 
     def slope(self, x: Tensor) -> Tensor:
         slopes = _slopes(self.places, self.values)
-        beyond = x[..., ops.newaxis] > ops.cast(self.places, x.dtype)
-        steps = ops.cast(np.diff(slopes), x.dtype)
+        beyond = x[..., ops.newaxis] > ops.constant(self.places, x.dtype)
+        steps = ops.constant(np.diff(slopes), x.dtype)
         return slopes[0] + ops.reduce_sum(ops.where(beyond, steps, 0.0), axis=-1)
 
 
 def _through(x: Tensor, places: np.ndarray, values: np.ndarray) -> Tensor:
     slopes = _slopes(places, values)
-    beyond = ops.relu(x[..., ops.newaxis] - ops.cast(places, x.dtype))
-    bends = ops.matvec(beyond, ops.cast(np.diff(slopes), x.dtype))
+    beyond = ops.relu(x[..., ops.newaxis] - ops.constant(places, x.dtype))
+    bends = ops.matvec(beyond, ops.constant(np.diff(slopes), x.dtype))
     return values[0] + slopes[0] * (x - places[0]) + bends
 
 

@@ -28,6 +28,18 @@ COLUMN_FEATURES = (
     Feature("region", "categorical", missing=True, tensor="region"),
 )
 CLASSES = ("setosa", "versicolor", "virginica")
+_CATEGORICAL = {
+    "class_name": "Categorical",
+    "config": {},
+    "output_shape": [None, 3],
+    "values": {},
+}
+_NORMAL = {
+    "class_name": "Normal",
+    "config": {"scale": 0.2, "standardize": False},
+    "output_shape": [None, 1],
+    "values": {"target_shift": [0.0], "target_scale": [1.0], "adapted": 0.0},
+}
 
 
 def manifest(
@@ -43,10 +55,7 @@ def manifest(
         "target": "species" if classes else "progression",
         "units": "as in the training table",
         "classes": classes,
-        "likelihood": {
-            "class_name": "Categorical" if classes else "Normal",
-            "config": {},
-        },
+        "likelihood": _CATEGORICAL if classes else _NORMAL,
         "layers": (
             LayerSummary(
                 "dense", "DenseVariational", "mean_field_normal", "normal", "local", 8

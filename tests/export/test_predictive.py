@@ -306,9 +306,10 @@ def test_classes_are_indices_or_one_hot_rows(classes: SimpleNamespace) -> None:
     expected = prediction.log_prob(LABELS)
     for given in (LABELS[:, np.newaxis], np.eye(3)[LABELS], LABELS.astype(float)):
         np.testing.assert_array_equal(prediction.log_prob(given), expected)
-    for wrong in (LABELS + 1, np.eye(3)[LABELS] * 0.5):
-        with pytest.raises(ValueError, match="must be class indices 0 to 2"):
-            prediction.log_prob(wrong)
+    with pytest.raises(ValueError, match="must be class indices 0 to 2"):
+        prediction.log_prob(LABELS + 1)
+    with pytest.raises(ValueError, match="One-hot targets must have a single 1"):
+        prediction.log_prob(np.eye(3)[LABELS] * 0.5)
     with pytest.raises(
         ValueError, match=r"shape \[rows\] or \[rows, 1\] or \[rows, 3\]"
     ):

@@ -251,8 +251,11 @@ def test_manifest_says_what_the_model_is(
     assert manifest.metrics == {"rmse": 3.0}
     assert manifest.method == "local"
     assert (manifest.default_num_samples, manifest.default_seed) == (100, 0)
+    values = one_target.live.likelihood.to_values()["values"]
     assert manifest.likelihood == {
         "class_name": "Normal",
+        "output_shape": [None, 1],
+        "values": {name: value.tolist() for name, value in values.items()},
         "config": {
             "heteroscedastic": False,
             "scale": None,

@@ -46,7 +46,7 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> Ten
     greatest of its components' quantiles, where Newton's method and bisection find it.
     Their levels are [Q], or [rows, Q, ..., k], of each row and target its own.
     """
-    levels = ops.cast(levels, "float64")
+    levels, outputs = ops.cast(levels, "float64"), likelihood.as_array(outputs)
     by_row = len(levels.shape) > 1
     shape = dimensions(outputs, 0)
     per_row = math.prod(shape[1:]) * dimensions(levels, 0)[1 if by_row else 0]

@@ -13,11 +13,13 @@ from tests.prediction.recalibration.known_models import (
     network,
     shared_network,
 )
-from tfbbb.prediction.answers import more_probable
+from tfbbb.prediction.answers import Answers, more_probable
 from tfbbb.prediction.recalibration import ConformalSets, Temperature
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
 
-LIKELIHOOD = tfbbb.likelihoods.Categorical()
 CLASSES = 5
+LIKELIHOOD = tfbbb.likelihoods.Categorical()
+LIKELIHOOD.build((None, CLASSES))
 
 
 def probabilities(generator, rows, classes=CLASSES):
@@ -32,15 +34,7 @@ def labels(generator, true):
 
 
 def answer(fitted, predicted, level):
-    answers = tfbbb.prediction.answers.Answers(
-        functions={},
-        moments=lambda outputs: {},
-        task="classification",
-        ordered=False,
-        discrete=False,
-        check_targets=np.asarray,
-        reach=None if fitted is None else fitted.reach,
-    )
+    answers = Answers(LIKELIHOOD, IDENTITY if fitted is None else fitted)
     sets = answers.prediction_sets({"probabilities": predicted}, None, [level])
     return sets[:, 0]
 

@@ -181,8 +181,9 @@ def write_saved_model(
             files={},
             numpy=NumpyInfo(),
             **described,
-            recalibration=model.recalibration
-            and recalibration.serialize(model.recalibration),
+            recalibration=None
+            if model.recalibration is None
+            else recalibration.serialize(model.recalibration),
             lineage=lineage,
             recalibration_choice=recalibration_choice,
             target_notation=notation.to_dict() if notation else None,

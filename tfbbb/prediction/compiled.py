@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tfbbb.base.array_library import numpy_of
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.types import ArrayLike, Structure, Tensor
@@ -68,7 +68,7 @@ def joined(*parts: Structure) -> Structure:
     def join(*values: Tensor) -> Tensor:
         if not len(values[0].shape):
             return values[0]
-        return numpy_of(*values).concatenate(values)
+        return ops.concat(values, 0)
 
     return map_leaves(join, *parts)
 

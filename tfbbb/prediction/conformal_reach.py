@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tfbbb.base.array_library import special_of
+from tfbbb.base import array_ops as ops
 from tfbbb.base.types import ArrayLike
 
 # The score of an interval between the quantiles of 1e-6 and 1 - 1e-6. Beyond it, a
@@ -70,7 +71,7 @@ def conformal_bounds(
         # Quantiles are searched for at the scores of those groups that rows have.
         groups, places = np.unique(groups, return_inverse=True)
     scores = rounded_up(reach(levels, groups), discrete)
-    tails = special_of().ndtr(-np.minimum(scores, FARTHEST))
+    tails = 0.5 * ops.erfc(np.minimum(scores, FARTHEST) * math.sqrt(0.5))
     bounds = []
     for target in range(scores.shape[-1]):
         score, tail = scores[..., target], tails[..., target].ravel()

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.array_library import numpy_of
+from tfbbb.base import array_ops as ops
 from tfbbb.base.numbers import in_dtype
 from tfbbb.base.private_apis import graph_of
 from tfbbb.base.types import ArrayLike, Structure, Tensor
@@ -275,13 +275,12 @@ def matrix_of(columns: Mapping[Any, ArrayLike]) -> tuple[Tensor, np.ndarray]:
     """
     parts, texts = [], []
     for column in columns.values():
-        xp = numpy_of(column)
         is_text = tf.as_dtype(column.dtype) == tf.string
         given = tf.strings.to_hash_bucket_fast(column, _CODES) if is_text else column
-        part = xp.asarray(given, np.float64)
+        part = ops.cast(given, "float64")
         if column.dtype == np.int64:
-            part = xp.where(column == MISSING_DATE, np.float64(np.nan), part)
+            part = ops.where(column == MISSING_DATE, np.float64(np.nan), part)
         width = math.prod(part.shape[1:])
-        parts.append(xp.reshape(part, [-1, width]))
+        parts.append(ops.reshape(part, [-1, width]))
         texts += [is_text] * width
-    return numpy_of(*parts).concatenate(parts, axis=1), np.array(texts, bool)
+    return ops.concat(parts, axis=1), np.array(texts, bool)

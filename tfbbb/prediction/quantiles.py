@@ -119,7 +119,7 @@ def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
     if len(levels.shape) == 1:
         levels = _over_axes(levels, len(outputs.shape) - 3)[ops.newaxis]
 
-    def average(compute: Function, outputs: Tensor) -> Function:
+    def average(compute: Callable[..., Tensor], outputs: Tensor) -> Function:
         return lambda values: average_over_draws(
             likelihood, compute(values[:, :, ops.newaxis], outputs), axis=2
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfbbb.base.array_library import numpy_of, special_of
+from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.conformal_reach import FARTHEST, half_of, rounded_up
@@ -40,14 +40,13 @@ def cdf_step(
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each."""
     values = ordered_values(prediction, targets)
     found = prediction.cdf(values)
-    xp = numpy_of(values, found)
-    up_to = xp.asarray(found, np.float64)
+    up_to = ops.cast(found, "float64")
     if not is_discrete(prediction):
         return up_to, up_to
     # Counts and indices of classes start at 0.
-    previous = values - xp.asarray(values >= 1.0, np.float64)
-    below = xp.asarray(prediction.cdf(previous), np.float64)
-    return xp.where(values >= 1.0, below, 0.0), up_to
+    previous = values - ops.cast(values >= 1.0, "float64")
+    below = ops.cast(prediction.cdf(previous), "float64")
+    return ops.where(values >= 1.0, below, 0.0), up_to
 
 
 def in_intervals(
@@ -66,7 +65,7 @@ def in_intervals(
     held = [
         (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
     ]
-    return numpy_of(below).stack(held, axis=1)
+    return ops.stack(held, axis=1)
 
 
 def conformal_scores(
@@ -78,10 +77,9 @@ def conformal_scores(
     it as `tfbbb.prediction.conformal_reach.conformal_bounds` has it.
     """
     below, up_to = map(np.asarray, cdf_step(prediction, targets))
-    ndtr, ndtri = (getattr(special_of(), name) for name in ("ndtr", "ndtri"))
-    outermost = float(ndtr(-FARTHEST))
+    outermost = float(_phi(-FARTHEST))
     tails = np.minimum(np.minimum(up_to, 1.0 - below), 0.5)
-    scores = -ndtri(np.maximum(tails, outermost))
+    scores = -ops.ndtri(np.maximum(tails, outermost))
     (rows,) = np.nonzero((tails <= outermost).any(axis=1))
     if len(rows):
         ends = prediction.take(rows).quantile([outermost, 1.0 - outermost])
@@ -104,16 +102,17 @@ def ordered_values(
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
     # Indices of ordered classes, [rows, ...].
-    return numpy_of(targets).asarray(targets, np.float64)[..., np.newaxis]
+    return ops.cast(targets, "float64")[..., np.newaxis]
 
 
 def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
     """Returns the Brier score of each target; see `tfbbb.metrics.brier_score`."""
-    xp = numpy_of(targets, prediction.probabilities)
-    probabilities = xp.asarray(prediction.probabilities, np.float64)
+    probabilities = ops.cast(prediction.probabilities, "float64")
     num_classes = probabilities.shape[-1]
-    is_target = xp.asarray(targets)[..., np.newaxis] == np.arange(num_classes)
-    score = xp.sum((probabilities - xp.asarray(is_target, np.float64)) ** 2, axis=-1)
+    classes = np.arange(float(num_classes))
+    is_target = ops.cast(targets, "float64")[..., np.newaxis] == classes
+    distances = probabilities - ops.cast(is_target, "float64")
+    score = ops.reduce_sum(distances**2, axis=-1)
     # The two probabilities of a row have the same error.
     return 0.5 * score if num_classes == 2 else score
 
@@ -122,13 +121,12 @@ def binned_confidences(
     prediction: Predictive, targets: ArrayLike, bins: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns bin, confidence and whether the class is right, [rows, ...] each."""
-    xp = numpy_of(targets, prediction.probabilities)
-    probabilities = xp.asarray(prediction.probabilities, np.float64)
-    confidence = xp.max(probabilities, axis=-1)
-    index = xp.asarray(xp.ceil(confidence * bins), np.int32) - 1
-    predicted = xp.asarray(xp.argmax(probabilities, axis=-1), np.int32)
-    right = xp.asarray(predicted == targets, np.float64)
-    return xp.clip(index, 0, bins - 1), confidence, right
+    probabilities = ops.cast(prediction.probabilities, "float64")
+    confidence = ops.reduce_max(probabilities, axis=-1)
+    index = ops.cast(ops.ceil(confidence * bins), "int32") - 1
+    predicted = ops.cast(ops.argmax(probabilities, axis=-1), "int32")
+    right = ops.cast(predicted == ops.cast(targets, "int32"), "float64")
+    return ops.clip_by_value(index, 0, bins - 1), confidence, right
 
 
 def calibration_error_of_targets(
@@ -152,19 +150,18 @@ def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
 
 def _score_numbers(prediction: Predictive, values: ArrayLike) -> Tensor:
     found = prediction.cdf(values)
-    xp, special = numpy_of(values, found), special_of(values, found)
-    below = xp.asarray(found, np.float64)
+    below = ops.cast(found, "float64")
     # The levels on the last axis: [rows, ..., k, Q].
-    nodes = xp.moveaxis(xp.asarray(prediction.quantile(_LEVELS), np.float64), 1, -1)
-    values = xp.asarray(values, np.float64)
+    nodes = ops.moveaxis(ops.cast(prediction.quantile(_LEVELS), "float64"), 1, -1)
+    values = ops.cast(values, "float64")
     target = values[..., np.newaxis]
-    scores = special.ndtri(xp.asarray(_LEVELS, np.float64))
-    split = xp.clip(special.ndtri(below)[..., np.newaxis], scores[0], scores[-1])
-    left = _integral(xp.minimum(nodes, target), xp.minimum(scores, split))
+    scores = ops.ndtri(ops.cast(_LEVELS, "float64"))
+    split = ops.clip_by_value(ops.ndtri(below)[..., np.newaxis], scores[0], scores[-1])
+    left = _integral(ops.minimum(nodes, target), ops.minimum(scores, split))
     # The integral of (1 - F)^2 above the target: mirroring both axes turns F to 1 - F.
-    right = _integral(-xp.maximum(nodes, target), -xp.maximum(scores, split))
+    right = _integral(-ops.maximum(nodes, target), -ops.maximum(scores, split))
     # F is 0 or 1 between the outermost quantiles and a target beyond them.
-    outside = xp.maximum(nodes[..., 0] - values, 0.0) + xp.maximum(
+    outside = ops.maximum(nodes[..., 0] - values, 0.0) + ops.maximum(
         values - nodes[..., -1], 0.0
     )
     return left + right + outside
@@ -175,21 +172,20 @@ def _integral(nodes: Tensor, scores: Tensor) -> Tensor:
 
     The nodes are quantiles, in order, and the scores are `Phi^-1(F)` at the nodes.
     """
-    xp = numpy_of(nodes)
-    width = xp.abs(nodes[..., 1:] - nodes[..., :-1])
+    width = ops.abs(nodes[..., 1:] - nodes[..., :-1])
     first, last = scores[..., :-1], scores[..., 1:]
     middle = _phi(0.5 * (first + last)) ** 2
     # The difference of two almost equal integrals would lose its digits.
-    apart = xp.abs(last - first) > 1e-4
-    mean = (_antiderivative(last) - _antiderivative(first)) / xp.where(
+    apart = ops.abs(last - first) > 1e-4
+    mean = (_antiderivative(last) - _antiderivative(first)) / ops.where(
         apart, last - first, 1.0
     )
-    return xp.sum(width * xp.where(apart, mean, middle), axis=-1)
+    return ops.reduce_sum(width * ops.where(apart, mean, middle), axis=-1)
 
 
 def _antiderivative(t: Tensor) -> Tensor:
     """Returns `integral Phi(s)^2 ds` from minus infinity to t."""
-    density = numpy_of(t).exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
+    density = ops.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
     return (
         t * _phi(t) ** 2
         + 2.0 * density * _phi(t)
@@ -198,30 +194,29 @@ def _antiderivative(t: Tensor) -> Tensor:
 
 
 def _phi(t: Tensor) -> Tensor:
-    return 0.5 * special_of(t).erfc(-t / math.sqrt(2.0))
+    return 0.5 * ops.erfc(-t / math.sqrt(2.0))
 
 
 def _score_integers(prediction: Predictive, values: ArrayLike) -> Tensor:
-    xp = numpy_of(values, prediction.mean)
-    bounds = xp.asarray(prediction.quantile([_RARE, 1.0 - _RARE]), np.float64)
+    bounds = ops.cast(prediction.quantile([_RARE, 1.0 - _RARE]), "float64")
     first, end = bounds[:, 0], bounds[:, 1]
-    target = xp.asarray(values, np.float64)
-    step = xp.maximum(xp.ceil((end - first) / _MAX_TERMS), 1.0)
-    num_terms = xp.max(xp.ceil((end - first) / step))
+    target = ops.cast(values, "float64")
+    step = ops.maximum(ops.ceil((end - first) / _MAX_TERMS), 1.0)
+    num_terms = ops.reduce_max(ops.ceil((end - first) / step))
 
     def add(index: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-        start = xp.minimum(first + index * step, end)
-        size = xp.minimum(step, end - start)
-        middle = xp.floor(start + xp.maximum(size - 1.0, 0.0) / 2.0)
-        below = xp.asarray(prediction.cdf(middle), np.float64)
+        start = ops.minimum(first + index * step, end)
+        size = ops.minimum(step, end - start)
+        middle = ops.floor(start + ops.maximum(size - 1.0, 0.0) / 2.0)
+        below = ops.cast(prediction.cdf(middle), "float64")
         # The number of integers of the block that are at least the target.
-        above = xp.clip(start + size - target, 0.0, size)
+        above = ops.clip_by_value(start + size - target, 0.0, size)
         block = (size - above) * below**2 + above * (1.0 - below) ** 2
         return index + 1.0, total + block
 
     # Beyond these bounds F is 0 or 1 up to `_RARE`.
-    total = xp.maximum(first - target, 0.0) + xp.maximum(target - end, 0.0)
-    if xp is np:
+    total = ops.maximum(first - target, 0.0) + ops.maximum(target - end, 0.0)
+    if not ops.is_tensor(total):
         for index in range(int(num_terms)):
             _, total = add(index, total)
         return total

@@ -17,9 +17,9 @@ from tfbbb.prediction.recalibration import (
     Recalibration,
 )
 from tfbbb.prediction.recalibration.choice import choose, describe
-from tfbbb.prediction.recalibration.conformal import labels_of
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.recalibration.factors import scaled, scaling
+from tfbbb.prediction.recalibration.fitting import labels_of
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.tables import Schema
 from tfbbb.training.held_out import prediction_figures

@@ -30,10 +30,9 @@ from tfbbb.prediction.draw_weights import average_over_draws
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
 # An array is cut into more blocks, which threads share and their caches hold.
-_PARTS = 16
-# Of arrays: the steps before the rows that have their quantiles are left out, and how
-# often this happens.
-_STEPS_OF_ROUND, _MOST_ROUNDS = 3, 64
+_PARTS = 8
+# Steps of the search for the quantiles of arrays.
+_MOST_STEPS = 200
 # Number of terms that the distribution function of counts adds up at a time.
 _TERMS_OF_COUNTS = 11
 
@@ -134,10 +133,8 @@ def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
     search = first_search(*bracket)
     levels = np.broadcast_to(levels, search[0].shape)
     found, rows = np.empty_like(search[0]), np.arange(len(outputs))
-    for _ in range(_MOST_ROUNDS):
-        search = searched(
-            *functions(outputs[rows]), levels[rows], search, _STEPS_OF_ROUND
-        )
+    for _ in range(_MOST_STEPS):
+        search = searched(*functions(outputs[rows]), levels[rows], search, 1)
         values, *_, moving, _ = search
         found[rows] = values
         left = moving.reshape(len(rows), -1).any(axis=1)

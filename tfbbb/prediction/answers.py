@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from tfbbb.prediction.conformal_reach import conformal_bounds
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import question_named
 from tfbbb.prediction.summary import summary
-
-if TYPE_CHECKING:
-    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 Summary = dict[str, Tensor]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
@@ -34,7 +31,7 @@ class Answers:
 
     Args:
         likelihood: The likelihood; its present values count.
-        recalibration: The recalibration. One that acts on outputs has changed them.
+        recalibration: The `Recalibration`. One that acts on outputs has changed them.
         members: Number of members among the draws.
         classes: Names of the classes.
     """
@@ -42,7 +39,7 @@ class Answers:
     def __init__(
         self,
         likelihood: Likelihood,
-        recalibration: Recalibration,
+        recalibration: Any,
         members: int = 1,
         classes: Sequence[str] | None = None,
     ):

@@ -118,6 +118,16 @@ def test_steps_that_end_in_time_keep_the_limit(slowness, loading, rows):
     assert 0.7 * limit < clock.elapsed <= 1.1 * limit
 
 
+def test_parts_that_are_over_need_no_time():
+    clock = JobClock(now=lambda: 0.0)
+    clock.limit = 90.0
+    before = clock.seconds_before("choice")
+    clock.begin("baselines")
+    clock.begin("after the choice")
+    needed = clock.seconds_before("choice") - before
+    assert needed == pytest.approx(clock.seconds_of("baselines"))
+
+
 def test_a_part_that_takes_long_is_never_said_to_end_now():
     now = [0.0]
     clock = JobClock(now=lambda: now[0])

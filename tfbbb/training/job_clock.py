@@ -200,10 +200,11 @@ class JobClock:
     def seconds_before(self, part: str) -> float:
         """Returns the seconds until a part must begin, possibly negative.
 
-        It and all certain parts after it need their time.
+        It and all certain parts after it that are not over need their time.
         """
-        later = list(PARTS)[list(PARTS).index(part) :]
-        needed = [name for name in later if name == part or PARTS[name].certain]
+        later = list(PARTS)[list(PARTS).index(part) + 1 :]
+        certain = [name for name in later if PARTS[name].certain]
+        needed = [part, *(name for name in certain if name not in self.seconds)]
         return self.limit - self.elapsed - self.seconds_of(*needed)
 
     def left(self) -> TimeLeft:

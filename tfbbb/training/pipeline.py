@@ -64,7 +64,7 @@ WAITS = (
 )
 
 # Of the time of the trial.
-_SHARE_TO_GO_ON = 0.2
+_SHARE_TO_GO_ON = 0.1
 
 
 def prepare_rows(run: Run) -> Run:

@@ -16,12 +16,12 @@ from tfbbb.export.numpy_engine.functions import texts
 class Engine:
     """How the functions of a file are called, and how many rows they take at the most.
 
-    `call` returns a function of nested tensors, `tensor` an array as a tensor (of a
-    data type if one is given), and `map` the results of parts of the rows.
+    `call` returns a function of nested tensors, `tensor` an array as a tensor, and
+    `map` the results of parts of the rows.
     """
 
     call: Callable[[Any], Callable[..., Any]]
-    tensor: Callable[..., Tensor]
+    tensor: Callable[[ArrayLike], Tensor]
     rows_at_a_time: int
     map: Callable[..., Iterable[Any]]
 
@@ -35,9 +35,9 @@ def tensorflow_engine() -> Engine:
     return Engine(fast_call, tf.constant, sys.maxsize, map)
 
 
-def _array(value: ArrayLike, dtype: Any = None) -> np.ndarray:
+def _array(value: ArrayLike) -> np.ndarray:
     """Returns an array, of texts in UTF-8 as TensorFlow has them."""
-    array = np.asarray(value, dtype)
+    array = np.asarray(value)
     if array.dtype.kind not in "OU":
         return array
     encoded = [x if isinstance(x, bytes) else str(x).encode() for x in array.ravel()]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -288,15 +288,6 @@ class Manifest:
         from tfbbb.tables.row_warnings import RowWarnings
 
         return RowWarnings([feature.column for feature in self.features])
-
-    @property
-    def limits(self) -> Sequence[float] | None:
-        """The least and the greatest possible target; None for classes."""
-        bounds: Sequence[float] | None = self.likelihood.get("config", {}).get("bounds")
-        support = self.targets.support
-        if bounds is not None or support is None:
-            return bounds
-        return support.least, support.greatest
 
     def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""

@@ -95,7 +95,6 @@ class Program:
         self.networks = len(outputs) // len(self.likelihoods)
         self.members = self.networks * self.structure.members
         outputs = outputs[:: self.networks]
-        self.output_dtypes = [tf.as_dtype(output.dtype) for output in outputs]
         self.event_shapes = [
             self._event_shape(likelihood, output.shape)
             for likelihood, output in zip(self.likelihoods, outputs, strict=True)
@@ -146,11 +145,6 @@ class Program:
         if not self.num_beyond:
             return self.input_specs
         return [self.input_specs, tf.TensorSpec([None, self.num_beyond], tf.float32)]
-
-    @property
-    def outputs_spec(self) -> tf.TensorSpec:
-        """The spec of the first output, for any number of rows and draws."""
-        return tf.TensorSpec([None, None, *self.event_shapes[0]], self.output_dtypes[0])
 
     @functools.cached_property
     def sizes(self) -> Sizes:

@@ -39,11 +39,10 @@ CASES = [
     *one("Abs", "Asinh", "Atan", "Ceil", "Cos", "Exp", "Expm1", "Floor"),
     *one("IsFinite", "IsInf", "IsNan", "Neg", "Round", "Sigmoid", "Sign", "Sin"),
     *one("Sinh", "Square", "Tan", "Tanh", "ZerosLike", "OnesLike"),
-    *one("Log", "Log1p", "Lgamma", "Rsqrt", "Sqrt", x=POSITIVE),
+    *one("Log", "Log1p", "Rsqrt", "Sqrt", x=POSITIVE),
     *one("Reciprocal", x=POSITIVE),
     # Of a number, which no layer but a likelihood has.
     *one("Sigmoid", "Exp", "Tanh", x=np.array(0.3, np.float32)),
-    *one("Ndtri", x=UNIT),
     *one("Erf", "Erfc", x=4.0 * UNIT - 2.0),
     *one("LogicalNot", x=TRUTH),
     *one("Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", key="features"),
@@ -55,9 +54,7 @@ CASES = [
     *two("AddV2", "DivNoNan", "Greater", "GreaterEqual", "Less", "LessEqual"),
     *two("Maximum", "Minimum", "Mul", "NotEqual", "RealDiv", "SquaredDifference"),
     *two("Add", "Equal", "Sub", y=X),
-    *two(
-        "DivNoNan", "Xlogy", "Xlog1py", x=np.float32([0, 0, 2]), y=np.float32([0, 3, 4])
-    ),
+    *two("DivNoNan", "Xlogy", x=np.float32([0, 0, 2]), y=np.float32([0, 3, 4])),
     *two("Equal", "NotEqual", x=TEXTS, y=np.array(b"a", object)),
     *two("FloorDiv", "FloorMod", x=WHOLE, y=np.array(3, np.int32)),
     *two("LogicalAnd", "LogicalOr", x=TRUTH, y=~TRUTH.T.reshape(2, 3)),
@@ -76,9 +73,6 @@ CASES = [
     case("BatchMatMulV2", {"adj_x": True}, x=X, y=Y),
     case("MatMul", {"transpose_a": True}, a=X[0], b=Y[0]),
     case("MatMul", {"transpose_b": True}, a=X[0], b=Y[0]),
-    case("Betainc", a=POSITIVE, b=POSITIVE[::-1], x=UNIT),
-    case("Igamma", a=POSITIVE, x=POSITIVE[::-1]),
-    case("Igammac", a=POSITIVE, x=POSITIVE[::-1]),
     case("BiasAdd", value=X, bias=Y[0, 0]),
     case("BroadcastArgs", s0=axes(2, 1, 4), s1=axes(3, 1)),
     case("BroadcastTo", input=X[:, :1], shape=axes(2, 3, 4)),
@@ -107,12 +101,6 @@ CASES = [
     case("LowerBound", sorted_inputs=np.sort(X[0]), values=Y[0]),
     case("UpperBound", sorted_inputs=np.sort(X[0]), values=X[0]),
     case("LowerBound", sorted_inputs=np.sort(X[0]), values=X[0]),
-    case(
-        "MatrixDiagPartV3",
-        input=X,
-        k=np.array(0, np.int32),
-        padding_value=np.float32(0),
-    ),
     *[
         case(
             "OneHot",
@@ -144,7 +132,6 @@ CASES = [
     case("Select", condition=np.array(False), x=X, y=Y),
     case("SelectV2", condition=TRUTH, t=WHOLE, e=np.array(9, np.int32)),
     case("Slice", input=X, begin=axes(0, 1, 2), size=axes(1, -1, 2)),
-    case("SparseSoftmaxCrossEntropyWithLogits", features=X[0], labels=axes(0, 3, 1)),
     case("Split", {"num_split": 3}, axis=np.array(1, np.int32), value=X),
     case(
         "SplitV",
@@ -198,16 +185,6 @@ CASES = [
     ),
     case("MatrixSetDiagV3", input=X, diagonal=Y[:, :, 0], k=axes(0)[0]),
     *[
-        case(
-            "MatrixTriangularSolve",
-            {"lower": lower, "adjoint": adjoint},
-            matrix=X[:, :, :3] + 3.0 * np.eye(3, dtype=np.float32),
-            rhs=Y,
-        )
-        for lower in (True, False)
-        for adjoint in (True, False)
-    ],
-    *[
         case("BroadcastGradientArgs", s0=axes(*one_), s1=axes(*other))
         for one_, other in (((2, 1, 4), (3, 1)), ((1,), (2, 1)), ((2, 3), (2, 3)))
     ],
@@ -249,9 +226,6 @@ def test_operations_give_what_tensorflow_gives(name, inputs, attributes):
         found = OPERATIONS[name](json_of(attributes))(*flat)
     if not isinstance(wanted, list | tuple):
         wanted, found = [wanted], [found]
-    if name == "SparseSoftmaxCrossEntropyWithLogits":
-        # The second output is a gradient, which answers do without.
-        wanted, found = wanted[:1], found[:1]
     for result, value in zip(found, wanted, strict=True):
         result = np.asarray(result)
         assert result.dtype == value.dtype.as_numpy_dtype

@@ -3,7 +3,6 @@
 import base64
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ class Graph:
         constants: Mapping[int, Any],
         size: int,
     ):
-        self._num_inputs = num_inputs
+        self.num_inputs = num_inputs
         self._outputs = outputs
         needed, kept = set(outputs), list[Step]()
         for step in reversed(steps):
@@ -152,7 +151,7 @@ class Graph:
 
     def _with(self, steps: Sequence[Step], constants: Mapping[int, Any]) -> "Graph":
         size = len(self._start)
-        return Graph(self._num_inputs, steps, self._outputs, constants, size)
+        return Graph(self.num_inputs, steps, self._outputs, constants, size)
 
 
 def _is_number(value: Any) -> bool:
@@ -169,13 +168,6 @@ def _run(step: Step, values: list[Any]) -> None:
             values[place] = value
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a function: what callers read of TensorFlow's specs."""
-
-    dtype: np.dtype
-
-
 class NumpyFunction:
     """A function of nested arrays."""
 
@@ -183,12 +175,11 @@ class NumpyFunction:
         self,
         graph: Graph,
         captured: Sequence[np.ndarray],
-        inputs: Sequence[Argument],
         structured_outputs: Structure,
     ):
+        first = graph.num_inputs - len(captured)
         with np.errstate(all="ignore"):
-            self._graph = graph.with_known(dict(enumerate(captured, start=len(inputs))))
-        self.inputs = inputs
+            self._graph = graph.with_known(dict(enumerate(captured, start=first)))
         self.structured_outputs = structured_outputs
         # None for shapes that came once.
         self._of_shapes: dict[tuple[Any, ...], Graph | None] = {}
@@ -253,7 +244,6 @@ class _Reader:
             return NumpyFunction(
                 self._graph(described["graph"]),
                 [self._arrays[number] for number in described["captured"]],
-                [Argument(np.dtype(dtype)) for dtype in described["dtypes"]],
                 described["structure"],
             )
         found = NumpyObject()

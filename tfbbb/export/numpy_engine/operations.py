@@ -122,24 +122,12 @@ def _softmax(x: np.ndarray) -> np.ndarray:
     return power
 
 
-def _cross_entropy(logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, None]:
-    """Minus the log probability of a class, NaN of an index that is none."""
-    known = (labels >= 0) & (labels < logits.shape[-1])
-    chosen = np.where(known, labels, 0)[..., np.newaxis]
-    found = -np.take_along_axis(_log_softmax(logits), chosen, axis=-1)[..., 0]
-    return np.where(known, found, np.nan).astype(logits.dtype), None
-
-
 def _divide_no_nan(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y == 0, np.zeros_like(y), np.divide(x, np.where(y == 0, 1, y)))
 
 
 def _xlogy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(x == 0, np.zeros_like(x), x * np.log(np.where(x == 0, 1, y)))
-
-
-def _xlog1py(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(x == 0, np.zeros_like(x), x * np.log1p(np.where(x == 0, 1, y)))
 
 
 def _matmul(first: str, second: str) -> Callable[[Attributes], Operation]:
@@ -437,20 +425,9 @@ def _slice(x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
     return x[tuple(slice(b, None if n < 0 else b + n) for b, n in pairs)]
 
 
-def _diagonal_part(x: np.ndarray, k: np.ndarray, *_: Any) -> np.ndarray:
-    _check_main(k)
-    return np.diagonal(x, axis1=-2, axis2=-1)
-
-
 def _diagonal(x: np.ndarray, k: np.ndarray, *_: Any) -> np.ndarray:
     _check_main(k)
     return x[..., np.newaxis] * np.eye(x.shape[-1], dtype=x.dtype)
-
-
-def _with_diagonal(x: np.ndarray, diagonal: np.ndarray, k: np.ndarray) -> np.ndarray:
-    _check_main(k)
-    is_main = np.eye(*x.shape[-2:]) == 1.0
-    return np.where(is_main, diagonal[..., np.newaxis], x)
 
 
 def _check_main(k: np.ndarray) -> None:
@@ -459,23 +436,17 @@ def _check_main(k: np.ndarray) -> None:
         raise ValueError(f"only the main diagonal is known, not {k}")
 
 
+def _with_diagonal(x: np.ndarray, diagonal: np.ndarray, k: np.ndarray) -> np.ndarray:
+    _check_main(k)
+    is_main = np.eye(*x.shape[-2:]) == 1.0
+    return np.where(is_main, diagonal[..., np.newaxis], x)
+
+
 def _band_part(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     rows, columns = np.indices(x.shape[-2:])
     inside = (lower < 0) | (rows - columns <= lower)
     inside &= (upper < 0) | (columns - rows <= upper)
     return np.where(inside, x, x.dtype.type(0))
-
-
-def _triangular_solve(attributes: Attributes) -> Operation:
-    triangle = np.tril if attributes.get("lower", True) else np.triu
-
-    def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-        part = triangle(matrix)
-        if attributes.get("adjoint", False):
-            part = np.swapaxes(part, -1, -2)
-        return np.linalg.solve(part, right)
-
-    return solved
 
 
 def _broadcast_axes(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -544,7 +515,6 @@ _UFUNCS: dict[str, Operation] = {
     "Tan": np.tan,
     "Tanh": np.tanh,
     "Xlogy": _xlogy,
-    "Xlog1py": _xlog1py,
 }
 
 # Operations that call functions: loops and branches.
@@ -562,7 +532,6 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "Any": _reduction(np.logical_or),
     "ArgMax": _arg_max,
     "BatchMatMulV2": _matmul("adj_x", "adj_y"),
-    "Betainc": _special("betainc"),
     "BiasAdd": _always(np.add),
     "BroadcastArgs": _always(_broadcast_shapes),
     "BroadcastTo": _arranged(_broadcast),
@@ -580,22 +549,16 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "ExpandDims": _arranged(_expand),
     "Fill": _always(lambda shape, value: np.full(shape.tolist(), value)),
     "GatherV2": _gather,
-    "Igamma": _special("gammainc"),
-    "Igammac": _special("gammaincc"),
     "LeakyRelu": _leaky_relu,
-    "Lgamma": _special("gammaln"),
     "LogSoftmax": _always(_log_softmax),
     "LowerBound": _bound("left"),
     "MatMul": _matmul("transpose_a", "transpose_b"),
     "MatrixBandPart": _always(_band_part),
-    "MatrixDiagPartV3": _always(_diagonal_part),
     "MatrixDiagV3": _always(_diagonal),
     "MatrixSetDiagV3": _always(_with_diagonal),
-    "MatrixTriangularSolve": _triangular_solve,
     "Max": _reduction(np.maximum),
     "Mean": _reduction(np.add, is_mean=True),
     "Min": _reduction(np.minimum),
-    "Ndtri": _special("ndtri"),
     "NotEqual": _always(np.not_equal),
     "OneHot": _one_hot,
     "OnesLike": _always(np.ones_like),
@@ -622,7 +585,6 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "Slice": _always(_slice),
     "Softmax": _always(_softmax),
     "Softplus": _always(_softplus),
-    "SparseSoftmaxCrossEntropyWithLogits": _always(_cross_entropy),
     "Split": _split_equally,
     "SplitV": _arranged(_split),
     "Squeeze": _squeeze,

@@ -129,12 +129,10 @@ class _Writer:
         for definition in (*called, function.function_def):
             self._definitions[definition.signature.name] = definition
         captured = [self._array(self._read(x)) for x in function.captured_inputs]
-        arguments = signature.input_arg[: len(signature.input_arg) - len(captured)]
         self._write(signature.name)
         return {
             "graph": signature.name,
             "captured": captured,
-            "dtypes": [_dtype(argument.type) for argument in arguments],
             "structure": _structure(function.structured_outputs),
         }
 

@@ -51,11 +51,6 @@ class Recalibration(Strategy):
         """The part of the density that acts on the mixture, not on the outputs."""
         return IDENTITY if self.density.acts_on_outputs else self.density
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether the recalibration changes nothing."""
-        return type(self) is Recalibration
-
     def check(self, likelihood: Likelihood) -> None:
         """Raises ValueError if the recalibration does not suit a likelihood."""
 

@@ -4,6 +4,7 @@ import math
 
 import keras
 import tensorflow as tf
+from scipy import special
 
 from tfbbb.base.private_apis import graph_of
 from tfbbb.base.types import Tensor
@@ -68,7 +69,7 @@ def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
     if isinstance(layer, keras.layers.GaussianDropout):
         return inputs * (1.0 + noise * math.sqrt(rate / (1.0 - rate)))
     # A unit is kept if its noise is below the quantile of the share of kept units.
-    kept = noise < tf.cast(tf.math.ndtri(tf.constant(1.0 - rate, tf.float64)), dtype)
+    kept = noise < tf.constant(special.ndtri(1.0 - rate), dtype)
     if not isinstance(layer, keras.layers.AlphaDropout):
         return tf.where(kept, inputs / (1.0 - rate), tf.zeros([], dtype))
     # Klambauer et al. 2017: what is dropped goes to the least value of SELU, and an

@@ -369,11 +369,6 @@ def _list_set(items: list[Any], index: np.ndarray, item: Any) -> list[Any]:
     return written
 
 
-def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
-    lengths = np.array([len(item) for item in items], np.int64)
-    return np.concatenate(items), lengths
-
-
 def _range(first: Any, end: Any, step: Any) -> np.ndarray:
     if first.dtype.kind != "f":
         return np.arange(first, end, step, dtype=first.dtype)
@@ -593,7 +588,6 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
     "StridedSlice": _strided_slice,
     "StringToHashBucketFast": _hash_bucket,
     "Sum": _reduction(np.add),
-    "TensorListConcatV2": _always(_list_concat),
     "TensorListFromTensor": _always(lambda x, shape: list(x)),
     "TensorListGetItem": _always(lambda items, index, shape: items[int(index)]),
     "TensorListReserve": _always(lambda shape, size: [None] * int(size)),

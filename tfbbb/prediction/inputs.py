@@ -277,6 +277,8 @@ def matrix_of(columns: Mapping[Any, ArrayLike]) -> tuple[Tensor, np.ndarray]:
     for column in columns.values():
         is_text = tf.as_dtype(column.dtype) == tf.string
         given = tf.strings.to_hash_bucket_fast(column, _CODES) if is_text else column
+        # Codes of an array are an array.
+        given = given if tf.is_tensor(column) else np.asarray(given)
         part = ops.cast(given, "float64")
         if column.dtype == np.int64:
             part = ops.where(column == MISSING_DATE, np.float64(np.nan), part)

@@ -21,7 +21,7 @@ _QUICK_SECONDS = 0.003
 # While the event loop is overloaded, so long may a request take, but so few are always
 # taken, because one of them may take long for itself.
 _CROWDED_SECONDS, _LEAST_TAKEN = 0.2, 16
-_FIRST_SECONDS_PER_REQUEST, _GAIN = 3e-4, 0.1
+_FIRST_SECONDS_PER_REQUEST, _GAIN = 3e-4, 0.01
 # So many requests begin before the event loop attends to others, which may be refused.
 _BEGUN_TOGETHER = 16
 
@@ -34,8 +34,7 @@ class Task:
     key: Hashable | None
     rows: int
     work: float
-    # Of `time.monotonic`; at the deadline the client is answered in any case.
-    arrived: float
+    # Of `time.monotonic`; the client is answered then in any case.
     deadline: float
     pace: Pace
     results: list[Any] = field(default_factory=list)
@@ -132,8 +131,9 @@ class Batcher:
         self._beginning: deque[asyncio.Future[None]] = deque()
         self._requests = 0
         self._bytes = 0
-        # Between two answers of the event loop, while it is crowded (Little 1961).
+        # Processor time of the event loop between two answers, while it is crowded.
         self._seconds_per_request = _FIRST_SECONDS_PER_REQUEST
+        self._answered_at: float | None = None
         self._changed = threading.Condition()
         # Those of the event loop, those of the threads, and those that need turns.
         self._quick = _Waiting()
@@ -223,9 +223,16 @@ class Batcher:
         finally:
             expiring.cancel()
             self._drop(task)
-            if task.is_quick and crowd >= _LEAST_TAKEN:
-                took = (time.monotonic() - task.arrived) / crowd
-                self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
+            if task.is_quick:
+                self._observe_answer(is_crowded=crowd >= _LEAST_TAKEN)
+
+    def _observe_answer(self, is_crowded: bool) -> None:
+        """Learns what an answer costs; a stall takes no processor time."""
+        now, before = time.thread_time(), self._answered_at
+        if is_crowded and before is not None:
+            took = now - before
+            self._seconds_per_request += _GAIN * (took - self._seconds_per_request)
+        self._answered_at = now
 
     def _refusal(self, size: int, waiting: int) -> Overloaded | None:
         """Returns why a request is refused if so many wait; raising takes longer."""

@@ -146,7 +146,6 @@ class Models:
                     key=None if key is None else (prediction.model, key),
                     rows=request.num_rows,
                     work=request.work,
-                    arrived=arrived,
                     deadline=arrived + seconds,
                     pace=served.pace(request.kind),
                 )

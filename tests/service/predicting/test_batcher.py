@@ -44,17 +44,11 @@ class Queue:
         return f"{subject}[{', '.join(results)}]"
 
     def ask(
-        self,
-        name: str,
-        rows: int = 1,
-        deadline: float = 30.0,
-        ago: float = 0.0,
-        **given: Any,
+        self, name: str, rows: int = 1, deadline: float = 30.0, **given: Any
     ) -> "asyncio.Task[str]":
         task = Task(
             subject=name,
             rows=rows,
-            arrived=time.monotonic() - ago,
             deadline=time.monotonic() + deadline,
             **{"key": "a model", "work": 100 * rows, "pace": Pace(0.01)} | given,
         )
@@ -281,20 +275,6 @@ def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
     run(test())
 
 
-def test_the_time_of_a_request_counts_from_its_arrival() -> None:
-    async def test() -> None:
-        queue = Queue()
-        with contextlib.ExitStack() as admitted:
-            for _ in range(16):
-                admitted.enter_context(queue.batcher.admitted(10))
-            # They waited unread while the event loop attended to others.
-            for name in "abc":
-                await queue.ask(name, pace=Pace(0.001), ago=0.8)
-            assert "The service is overloaded" in str(queue.batcher.arrive())
-
-    run(test())
-
-
 def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
     async def test() -> None:
         queue = Queue()
@@ -318,19 +298,30 @@ def test_a_request_that_is_alone_is_computed_at_once() -> None:
     run(test())
 
 
-def test_requests_beyond_the_pace_of_the_event_loop_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("computed", "waited", "is_refused"), [(0.02, 0.0, True), (1e-4, 0.5, False)]
+)
+def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, computed: float, waited: float, is_refused: bool
+) -> None:
+    processor, wall = [0.0], [0.0]
+    monkeypatch.setattr(time, "thread_time", lambda: processor[0])
+    monkeypatch.setattr(time, "monotonic", lambda: wall[0])
+
     async def test() -> None:
-        queue = Queue(seconds=lambda work: 0.8)
+        queue = Queue()
         with contextlib.ExitStack() as admitted:
-            for _ in range(16):
+            for _ in range(256):
                 admitted.enter_context(queue.batcher.admitted(10))
             assert queue.batcher.arrive() is None
-            # It seemed to take a millisecond, and takes 0.8 s for sixteen of them.
-            for name in "abc":
-                await queue.ask(name, pace=Pace(0.001))
+            for place in range(20):
+                asked = queue.ask(f"{place}", pace=Pace(0.001))
+                processor[0] += computed
+                wall[0] += waited
+                await asked
             refusal = queue.batcher.arrive()
-            assert refusal is not None
-            assert "The service is overloaded: 16 predictions" in str(refusal)
+            assert ("overloaded: 256 predictions" in str(refusal)) is is_refused
+        queue.batcher.leave()
         assert queue.batcher.arrive() is None
 
     run(test())

@@ -14,7 +14,6 @@ import tfbbb
 from service.api import audit, health, metrics, pages, retention
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.store import DatasetStore
-from service.api.documentation import describe_portably
 from service.api.feedback import endpoints as feedback
 from service.api.http.errors import (
     ANY_ERROR,
@@ -56,14 +55,11 @@ _DESCRIPTION = """
 Predictions of Bayesian neural networks. The uncertainty is split into the part that
 more data would remove (*epistemic*) and the part that remains (*aleatoric*).
 
-Predictions use the paths and bodies of TensorFlow Serving's REST API, or those of the
-Open Inference Protocol. A request may add `parameters`; the response gives the number
-of draws. The same request always gets the same response.
+Predictions have the paths and bodies of TensorFlow Serving's REST API, or those of the
+Open Inference Protocol. The same request always gets the same response.
 
-Jobs train models on uploaded datasets. Keys share models, jobs and datasets: every key
-with the scope `train` sees all of them, and may cancel or delete those of other keys.
-
-Times are ISO 8601, in UTC.
+Jobs train models on uploaded datasets. Every key with the scope `train` sees all jobs
+and datasets, and may cancel or delete those of other keys. Times are UTC.
 """
 
 
@@ -82,8 +78,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
         # `Requests` logs all requests, without the keys that URLs may have.
         logging.getLogger("uvicorn.access").disabled = True
-        # Threads that wait for a database which does not answer must not use up those
-        # of other requests.
+        # Threads that wait for a lost database must not use up those of others.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
         is_alone = refreshes is None
@@ -99,20 +94,17 @@ def create_app(
             state = _create_state(settings, database, registries, followed, stopping)
             state.models.start()
             # One process of a service removes what is not kept any longer.
-            removing = (
-                None
-                if followed.number
-                else asyncio.create_task(retention.tend(database, settings))
-            )
-            # The objects made so far live until shutdown. If every garbage
-            # collection visited them, 1 MB of JSON would take 0.5 s to parse.
+            removing = []
+            if not followed.number:
+                tending = retention.tend(database, settings)
+                removing.append(asyncio.create_task(tending))
+            # If every collection visited what lives until shutdown, 1 MB of JSON would
+            # take 0.5 s to parse; a full one of thousands of connections takes 0.1 s.
             gc.freeze()
-            # A full collection visits every connection: of thousands, it takes a
-            # tenth of a second.
             gc.set_threshold(*_GC_THRESHOLDS)
             yield {"service": state}
-            if removing is not None:
-                removing.cancel()
+            for task in removing:
+                task.cancel()
             state.models.close()
         database.close()
 
@@ -130,7 +122,7 @@ def create_app(
         separate_input_output_schemas=False,
         responses={"default": ANY_ERROR},
     )
-    describe_portably(app)
+    pages.describe_portably(app)
     # FastAPI would look for the route of an included router twice.
     app.router.routes.extend(predictions.router.routes)
     for router in (

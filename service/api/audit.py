@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from service.api.http.routes import scoped_router
@@ -19,20 +19,14 @@ router = scoped_router("/v1/audit", "audit", may_administer)
 _Text = Annotated[str | None, Query(max_length=300, pattern=r"^[^\x00]*$")]
 
 
-class Change(BaseModel):
+class Change(BaseModel, from_attributes=True):
     """A change that was committed."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     id: str
     created_at: datetime
-    actor: str = Field(
-        description="Name of the key, or the part of the service that acted."
-    )
+    actor: str = Field(description="Name of the key, or a part of the service.")
     key_id: str | None = Field(description="`null` if no key asked for the change.")
-    request_id: str | None = Field(
-        description="The `X-Request-Id` of the request, as in the access log."
-    )
+    request_id: str | None = Field(description="As in the access log.")
     kind: str
     action: str
     subject: str = Field(description="An id, or `NAME/VERSION`, or `NAME/LABEL`.")

@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 _SECONDS_TO_ANSWER = 3.0
 # A worker that starts anew is away for a second or two.
 _SECONDS_FOR_A_WORKER, _SECONDS_BETWEEN_LOOKS = 3.0, 0.2
-# What the service does meanwhile.
 _WITHOUT_DATABASE = (
     " Loaded models go on predicting by the keys and labels known so far; nothing new "
     "is accepted."
@@ -140,10 +139,8 @@ def _check_disk(state: ServiceState) -> None:
             raise Unavailable(f"There is no {what}.")
         free = shutil.disk_usage(directory).free
         if free < least:
-            raise Unavailable(
-                f"The {what} has {free} free bytes, but needs {least} "
-                "(TFBBB_MIN_FREE_BYTES)."
-            )
+            needed = f"needs {least} (TFBBB_MIN_FREE_BYTES)"
+            raise Unavailable(f"The {what} has {free} free bytes, but {needed}.")
 
 
 def _check_store(state: ServiceState) -> None:
@@ -155,10 +152,8 @@ def _check_store(state: ServiceState) -> None:
         try:
             store.check()
         except StoreError as error:
-            raise Unavailable(
-                f"The models directory cannot be written: {error.strerror}; no job can "
-                "train."
-            ) from None
+            why = f"cannot be written: {error.strerror}; no job can train."
+            raise Unavailable(f"The models directory {why}") from None
     columns = select(ModelVersion.name, ModelVersion.number)
     recorded: list[tuple[str, int]] = []
     with contextlib.suppress(DBAPIError), state.database.reading() as session:

@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
+    Info,
     ProcessCollector,
     generate_latest,
 )
@@ -54,8 +55,9 @@ class Registries:
     def __init__(self) -> None:
         self.counted = CollectorRegistry()
         self.observed = CollectorRegistry()
-        # Counters of several processes cannot hold it.
-        self.observe(_build_info)
+        about = "Version of the service and commit of its source."
+        build = Info("tfbbb_build", about, registry=self.observed)
+        build.info({"version": __version__, "commit": commit()})
         self._directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         if self._directory is None:
             ProcessCollector(registry=self.observed)
@@ -90,19 +92,13 @@ def disk_metrics(
     With an object store those of versions and datasets are the bytes of this machine's
     copies.
     """
-    used = GaugeMetricFamily(
-        "tfbbb_disk_bytes",
-        "Bytes of files on this machine, counted once a minute.",
-        labels=["kind"],
-    )
+    about = "Bytes of files on this machine, counted once a minute."
+    used = GaugeMetricFamily("tfbbb_disk_bytes", about, labels=["kind"])
     data, minute = settings.data_dir, time.monotonic() // 60
     for kind, num_bytes in _count_bytes(data, models, database.path, minute).items():
         used.add_metric([kind], num_bytes)
-    free = GaugeMetricFamily(
-        "tfbbb_disk_free_bytes",
-        "Bytes that are free on the disk of a directory.",
-        labels=["directory"],
-    )
+    about = "Bytes that are free on the disk of a directory."
+    free = GaugeMetricFamily("tfbbb_disk_free_bytes", about, labels=["directory"])
     for directory, place in (("data", data), ("models", models)):
         with suppress(OSError):
             free.add_metric([directory], shutil.disk_usage(place).free)
@@ -123,36 +119,16 @@ def _count_bytes(
     return counted
 
 
-def _build_info() -> Iterable[Metric]:
-    build = GaugeMetricFamily(
-        "tfbbb_build_info",
-        "1, with the version of the service and the commit of its source.",
-        labels=["version", "commit"],
-    )
-    build.add_metric([__version__, commit()], 1)
-    yield build
-
-
 def feedback_metrics(database: Database) -> Iterable[Metric]:
     """Reads the feedback about each version that is not deleted."""
-    labels = ["model", "version"]
-    count = GaugeMetricFamily(
-        "tfbbb_feedback_rows", "Rows of which feedback came.", labels=labels
-    )
-    figures = GaugeMetricFamily(
-        "tfbbb_feedback_figure",
-        "Mean of a score over the rows of which feedback came.",
-        labels=[*labels, "figure"],
-    )
-    martingale = GaugeMetricFamily(
-        "tfbbb_drift_martingale",
-        "Test of drift; 20 raises an alarm, falsely in at most 5 % of versions.",
-        labels=labels,
-    )
-    alarm = GaugeMetricFamily(
-        "tfbbb_drift_alarm",
-        "Whether the test of drift has ever raised an alarm.",
-        labels=labels,
+    count, figures, martingale, alarm = (
+        GaugeMetricFamily(f"tfbbb_{name}", about, labels=["model", "version", *labels])
+        for name, about, *labels in (
+            ("feedback_rows", "Rows of which feedback came."),
+            ("feedback_figure", "Mean of a score over these rows.", "figure"),
+            ("drift_martingale", "Test of drift, whose alarm is at 20."),
+            ("drift_alarm", "Whether the test of drift has raised an alarm."),
+        )
     )
     exists = (
         (ModelVersion.name == Feedback.name)
@@ -173,23 +149,15 @@ def feedback_metrics(database: Database) -> Iterable[Metric]:
 
 def job_metrics(database: Database) -> Iterable[Metric]:
     """Reads the jobs of all processes of a service."""
-    states = GaugeMetricFamily(
-        "tfbbb_jobs",
-        "Jobs by state; `queued` is the length of the queue.",
-        labels=["state"],
-    )
+    states = GaugeMetricFamily("tfbbb_jobs", "Jobs by state.", labels=["state"])
+    about = "Time from the first start of a job to its end."
     durations = SummaryMetricFamily(
-        "tfbbb_job_duration_seconds",
-        "Time from the first start of a job to its end.",
-        labels=["state"],
+        "tfbbb_job_duration_seconds", about, labels=["state"]
     )
     took = Job.finished_at - Job.started_at
+    columns = Job.state, func.count(), func.count(took), func.sum(took)
     with database.reading() as session:
-        found = session.execute(
-            select(Job.state, func.count(), func.count(took), func.sum(took)).group_by(
-                Job.state
-            )
-        ).all()
+        found = session.execute(select(*columns).group_by(Job.state)).all()
         queued = select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED)
         oldest = session.scalar(queued)
         age = 0.0 if oldest is None else database.now(session) - oldest

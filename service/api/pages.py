@@ -1,4 +1,4 @@
-"""Files for browsers: the page at `/`, the guide, and the description of the API."""
+"""Files for browsers: the page at `/` and the guide; the description of the API."""
 
 import base64
 import hashlib
@@ -7,15 +7,22 @@ import posixpath
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 import service
+from service.api.feedback.endpoints import FeedbackRequest
+from service.api.http.errors import ErrorBody
+from service.api.predictions.schemas import PredictRequest
+from service.predicting.codecs.open_inference import InferRequest
+from tfbbb.base.types import JsonObject
 
 _ROOT = Path(service.__file__).parent
 _WEB = _ROOT / "web"
@@ -125,3 +132,51 @@ async def get_documentation_file(
 ) -> Response:
     """Returns a file that the page of the API loads."""
     return _protected(await _file(_SWAGGER, name, request))
+
+
+# Those that FastAPI does not read itself.
+_MODELS: tuple[type[BaseModel], ...] = (
+    ErrorBody,
+    PredictRequest,
+    FeedbackRequest,
+    InferRequest,
+)
+# The keys of schemas that are made of others.
+_REFERRING = {"$ref", "allOf", "anyOf", "oneOf"}
+
+
+def describe_portably(app: FastAPI) -> None:
+    """Makes the description of an application valid OpenAPI 3.1, for all generators."""
+    made = app.openapi
+    _, described = models_json_schema(
+        [(model, "validation") for model in _MODELS],
+        ref_template="#/components/schemas/{model}",
+    )
+
+    def openapi() -> JsonObject:
+        if app.openapi_schema is None:
+            document = made()
+            document["components"]["schemas"] |= described["$defs"]
+            app.openapi_schema = _portable(document)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _portable(part: Any) -> Any:
+    """Returns a part of the description as older tools read it.
+
+    - `itemSchema`, of the events of a stream, came with OpenAPI 3.2.
+    - Generators refuse a default that is an object; its fields have their own.
+    """
+    if isinstance(part, list):
+        return [_portable(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    found = {name: _portable(value) for name, value in part.items()}
+    if "itemSchema" in found:
+        del found["itemSchema"]
+        found["schema"] = {"type": "string"}
+    if isinstance(found.get("default"), dict) and found.keys() & _REFERRING:
+        del found["default"]
+    return found

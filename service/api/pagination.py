@@ -15,15 +15,9 @@ from service.shared.errors import InvalidRequest
 Listed = TypeVar("Listed", AuditEntry, Dataset, Job)
 
 NextCursor = Annotated[
-    str | None,
-    Query(
-        max_length=200,
-        description="`next_cursor` of the previous page; omit it for the first page.",
-    ),
+    str | None, Query(max_length=200, description="`next_cursor` of the page before.")
 ]
-PageLimit = Annotated[
-    int, Query(ge=1, le=500, description="Largest number of entries of the page.")
-]
+PageLimit = Annotated[int, Query(ge=1, le=500)]
 
 
 def page(

@@ -13,8 +13,12 @@ from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
 
-from service.api.datasets.store import UPLOADED_AT, DatasetStore, is_unused_since
-from service.api.datasets.upload_file import sweep_uploads
+from service.api.datasets.store import (
+    UPLOADED_AT,
+    DatasetStore,
+    is_unused_since,
+    sweep_uploads,
+)
 from service.api.jobs.repository import delete_job
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, Database, acting
@@ -30,17 +34,15 @@ from tfbbb.export.manifest import Manifest, ManifestError
 logger = logging.getLogger(__name__)
 
 _DAY = 86400.0
-_SECONDS_TO_START, _PERIOD = 3600.0, _DAY
+_SECONDS_TO_START = 3600.0
 
 
 class Item(NamedTuple):
-    """A thing that is not kept any longer."""
+    """A thing that is not kept any longer, and when it was made or ended."""
 
     kind: str
     subject: str
-    # Of its files.
     num_bytes: int
-    # When it was made, or ended.
     since: float
 
 
@@ -95,7 +97,7 @@ async def tend(
                 logger.warning("removed the %s %s", item.kind, item.subject)
         except Exception:
             logger.exception("could not remove what is not kept any longer")
-        await sleep(_PERIOD)
+        await sleep(_DAY)
 
 
 def _is_removed(item: Item, remove: Callable[[], None]) -> bool:
@@ -158,12 +160,11 @@ def _is_whole(store: Store, name: str, number: int) -> bool:
 
 def _find_jobs(database: Database, settings: Settings, before: float) -> _Found:
     """Finds jobs that have ended, with their events and logs."""
-    ended = select(Job.id, Job.finished_at).where(
-        Job.state.in_(ENDED), Job.finished_at < before
-    )
+    ended = Job.state.in_(ENDED), Job.finished_at < before
     with database.reading() as session:
-        rows = session.execute(ended).all()
-    for job_id, at in rows:
+        rows = session.execute(select(Job.id, Job.finished_at).where(*ended))
+        found = rows.all()
+    for job_id, at in found:
         size = directory_bytes(JobFiles(settings, job_id).directory)
         remove = partial(delete_job, database, settings, job_id, at)
         yield Item("job", job_id, size, at or 0.0), remove

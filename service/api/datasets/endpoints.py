@@ -1,21 +1,16 @@
 """`/v1/datasets`: upload, list, inspect and delete tables."""
 
 import asyncio
+from datetime import datetime
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import defer
 
-from service.api.datasets.schemas import (
-    UPLOAD_BODY,
-    Dataset,
-    DatasetId,
-    DatasetPage,
-    DatasetSummary,
-)
 from service.api.datasets.store import find_dataset
-from service.api.datasets.uploading import upload
+from service.api.datasets.uploading import MEDIA_TYPES, upload
 from service.api.http.routes import limit_body, scoped_router
 from service.api.keys.keyring import Training
 from service.api.pagination import NextCursor, PageLimit, page
@@ -23,8 +18,52 @@ from service.api.state import State
 from service.shared.database import tables
 from service.shared.files import dataset_name
 from service.shared.sandbox import Limits, Preview, PreviewTask
+from tfbbb.base.types import JsonObject
+from tfbbb.tables.format import FORMATS
 
 router = scoped_router("/v1/datasets", "datasets")
+
+DatasetId = Annotated[str, Path(description="`GET /v1/datasets` lists the ids.")]
+
+
+class DatasetSummary(BaseModel, from_attributes=True):
+    """An uploaded table in the list of datasets."""
+
+    id: str
+    name: str = Field(description="Name of the uploaded file.")
+    sha256: str = Field(description="SHA-256 of the uploaded bytes.")
+    format: str = Field(description=f"One of `{'`, `'.join(FORMATS)}`.")
+    num_bytes: int
+    num_rows: int
+    created_at: datetime
+
+
+class Dataset(DatasetSummary):
+    """An uploaded table."""
+
+    columns: list[JsonObject] = Field(
+        description='As in the section "The columns of a dataset" of `docs/service.md`.'
+    )
+    problems: list[str] = Field(
+        description="What the table needs before training, and how it was read."
+    )
+
+
+class DatasetPage(BaseModel):
+    """Datasets, newest first."""
+
+    datasets: list[DatasetSummary]
+    next_cursor: str | None
+
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+UPLOAD_BODY: JsonObject = {
+    "required": True,
+    "content": {
+        **dict.fromkeys(MEDIA_TYPES, _BINARY),
+        "text/csv": {**_BINARY, "example": "age,score\n36,1.5\n41,2.5\n"},
+    },
+}
 
 
 @router.post(
@@ -42,9 +81,7 @@ async def upload_dataset(
     _: Training,
     request: Request,
     response: Response,
-    name: Annotated[
-        str | None, Query(description="Name of the file, to show in lists.")
-    ] = None,
+    name: str | None = None,
 ) -> Dataset:
     """Uploads a table: CSV, JSON lines, Parquet, Arrow IPC, Excel or OpenDocument.
 
@@ -53,7 +90,7 @@ async def upload_dataset(
     file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
     Send the file as the whole body. The response describes the columns, and says why a
-    job would leave some out.
+    job would leave some out. Lists show `name`, the name of the file.
     """
     dataset, is_new = await upload(state, request, name)
     response.status_code = 201 if is_new else 200
@@ -88,9 +125,7 @@ async def get_preview(
     state: State,
     _: Training,
     id: DatasetId,
-    rows: Annotated[
-        int, Query(ge=1, le=1000, description="Number of rows to return.")
-    ] = 20,
+    rows: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(find_dataset, state.database, id)

@@ -4,20 +4,17 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing
 
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 
-from service.api.datasets.upload_file import UploadFile
-from service.api.http.errors import DATABASE_OUTAGES, outage
+from service.api.datasets.store import UploadFile
 from service.api.http.requests import media_type
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import (
     InvalidRequest,
     RequestTooLarge,
-    ServiceError,
     UnsupportedMediaType,
     UploadTimeout,
 )
@@ -26,8 +23,6 @@ from tfbbb.tables.format import Format, other_format, table_format
 
 # An upload is given up if fewer bytes arrive in this time.
 STALL_SECONDS, _BYTES_IN_TIME = 30.0, 2**16
-_DISCARDED_BYTES = 2**20
-_DISCARDED_SECONDS = 1.0
 _BLOCK_BYTES = 2**20
 
 # With one of these media types, only the content decides: `curl --data-binary` declares
@@ -55,19 +50,18 @@ async def upload(
     state: ServiceState, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
     """Stores the table of a request as a dataset; returns whether it is new."""
-    shown = clean_name(name or "")
+    shown, datasets = clean_name(name or ""), state.datasets
     async with received_file(state, request) as (file, format):
         given = shown if name else None
-        same = await asyncio.to_thread(state.datasets.look_up, file.sha256, given)
+        same = await asyncio.to_thread(datasets.look_up, file.sha256, given)
         if same is not None:
             return same, False
         limits = Limits.from_settings(state.settings)
         task = Task(path=file.path, format=format, limits=limits)
-        found = await state.sandbox.result("inspect", task)
-        inspection = Inspection.model_validate(found)
-        return await asyncio.to_thread(
-            state.datasets.add, shown, file, format, inspection
+        inspection = Inspection.model_validate(
+            await state.sandbox.result("inspect", task)
         )
+        return await asyncio.to_thread(datasets.add, shown, file, format, inspection)
 
 
 @asynccontextmanager
@@ -75,20 +69,16 @@ async def received_file(
     state: ServiceState, request: Request
 ) -> AsyncIterator[tuple[UploadFile, Format]]:
     """Receives the table in the body of a request, and removes its file at the end."""
-    async with AsyncExitStack() as files:
-        try:
-            declared = _table_type(request)
-            file = await asyncio.to_thread(state.datasets.begin)
-            files.callback(file.close)
-            block = bytearray()
-            async for piece in _receive(request, state.settings.max_upload_bytes):
-                block += piece
-                if len(block) >= _BLOCK_BYTES:
-                    await asyncio.to_thread(file.write, block)
-                    block.clear()
-            await asyncio.to_thread(file.write, block)
-        except (ServiceError, OSError, *DATABASE_OUTAGES) as error:
-            raise await _refusal(request, error) from None
+    declared = _table_type(request)
+    file = await asyncio.to_thread(state.datasets.begin)
+    with closing(file):
+        block = bytearray()
+        async for piece in _receive(request, state.settings.max_upload_bytes):
+            block += piece
+            if len(block) >= _BLOCK_BYTES:
+                await asyncio.to_thread(file.write, block)
+                block.clear()
+        await asyncio.to_thread(file.write, block)
         yield file, _detect_format(file.beginning, declared)
 
 
@@ -128,10 +118,12 @@ async def _receive(request: Request, most_bytes: int) -> AsyncIterator[bytes]:
             async with asyncio.timeout_at(deadline):
                 chunk = await anext(stream, None)
         except TimeoutError:
-            raise UploadTimeout(
+            stalled = UploadTimeout(
                 f"Less than {_BYTES_IN_TIME} bytes arrived in {STALL_SECONDS:g} s; "
                 f"upload the table again. Received: {num_bytes} bytes in all"
-            ) from None
+            )
+            stalled.headers = {"Connection": "close"}
+            raise stalled from None
         if chunk is None:
             return
         num_bytes += len(chunk)
@@ -140,31 +132,6 @@ async def _receive(request: Request, most_bytes: int) -> AsyncIterator[bytes]:
         if num_bytes >= due:
             deadline, due = clock.time() + STALL_SECONDS, num_bytes + _BYTES_IN_TIME
         yield chunk
-
-
-async def _refusal(request: Request, error: Exception) -> Exception:
-    """Makes the response to a refused upload close the connection."""
-    await _discard(request)
-    refusal = error if isinstance(error, ServiceError) else outage(error)
-    if refusal is None:
-        return error
-    refusal.headers = {"Connection": "close"}
-    return refusal
-
-
-async def _discard(request: Request) -> None:
-    """Reads a small part of a refused body, so that the client can read the error.
-
-    Closing a connection on which data still arrives would drop the response.
-    """
-    left = _DISCARDED_BYTES
-    # The body may already have been read completely.
-    with suppress(TimeoutError, ClientDisconnect, RuntimeError):
-        async with asyncio.timeout(_DISCARDED_SECONDS):
-            async for chunk in request.stream():
-                left -= len(chunk)
-                if left < 0:
-                    break
 
 
 def _detect_format(beginning: bytes, media_type: str) -> Format:

@@ -1,9 +1,7 @@
 """Requests that FastAPI does not handle."""
 
 import asyncio
-import functools
 import http
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -21,27 +19,13 @@ _SECONDS_OF_HEAD = 30.0
 
 # The ends of the paths of predictions.
 _PREDICTIONS = (b":predict", b"/infer")
-_OTHER_FIELDS = (
-    rb"(?:(?!content-length:|transfer-encoding:|expect:|upgrade:|"
-    rb"connection:(?! *keep-alive\r))[\w-]+:[^\r\n]*\r\n)*"
-)
-# The head of a prediction of so many bytes, on a connection that stays open.
-_PREDICTION = re.compile(
-    rb"POST /[^ ?\r\n]*(?::predict|/infer)(?:\?[^ \r\n]*)? HTTP/1\.1\r\n(?i:"
-    + _OTHER_FIELDS
-    + rb"content-length: *(\d{1,15})\r\n"
-    + _OTHER_FIELDS
-    + rb")\r\n"
-)
-_REQUEST_ID = re.compile(rb"(?i)\r\n%b: *([^\r\n]*)" % HEADER.encode())
 
 
 class JsonErrorProtocol(HttpToolsProtocol):
     """HTTP that answers malformed requests with a JSON error too.
 
-    It also refuses predictions while the service is overloaded, before they are parsed.
-    A refusal here costs a tenth of one by the application: under three times the load
-    that can be answered, this leaves the time to answer. It is counted, but not logged.
+    It also refuses predictions by their headers while the service is overloaded, at a
+    fraction of the application's cost. This is counted, but not logged.
 
     The parser keeps headers, trailers and the framing of chunks without a limit, before
     any key is checked. So they must end within some bytes and seconds.
@@ -50,12 +34,8 @@ class JsonErrorProtocol(HttpToolsProtocol):
     # Bytes received since the headers, a part of the body or the message ended.
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
-    # Whether the parser has no part of a message.
-    _is_between = True
-    # The response to a refused prediction, and the bytes of its body that are to come.
-    _refusal = b""
-    _unread = 0
-    _refused_at = float("-inf")
+    # Why the prediction is refused whose body is still to come.
+    _refusal: Overloaded | None = None
     # Whether the service counts the prediction that is being answered.
     _is_counted = False
 
@@ -84,8 +64,6 @@ class JsonErrorProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses what the client sends, and refuses headers without an end."""
-        if self._is_between and (self.cycle is None or self.cycle.response_complete):
-            data = self._after_refused(data)
         while data and not self.transport.is_closing():
             left = _MAX_HEAD_BYTES - self._head_bytes
             piece, data = data[:left], data[left:]
@@ -107,17 +85,20 @@ class JsonErrorProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Notes when the request has arrived."""
         super().on_message_begin()
-        self._is_between = False
         self.scope["arrived"] = time.monotonic()  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
-        """Starts the request, which others count from now on."""
+        """Starts the request, which others count from now on, or refuses it."""
         self._end_head()
         path = self.url.partition(b"?")[0]
         is_alone = self.cycle is None or self.cycle.response_complete
         if is_alone and not self._is_counted and path.endswith(_PREDICTIONS):
-            # The application may refuse it.
-            self._is_counted = self._batcher.arrive() is None
+            refusal = self._batcher.arrive()
+            self._is_counted = refusal is None
+            if refusal is not None and self._stays_open():
+                self._refusal = refusal
+                return
+            # Else the application refuses it.
         super().on_headers_complete()
         assert self.cycle is not None
         if not self.expect_100_continue:  # Else there are two heads.
@@ -127,52 +108,36 @@ class JsonErrorProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Takes a part of the body."""
         self._end_head()
-        super().on_body(body)
+        if self._refusal is None:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Notes that the parser has all of the request."""
+        """Notes that the request has come, and answers a refused one."""
         self._end_head()
-        self._is_between = True
-        super().on_message_complete()
+        if self._refusal is None:
+            super().on_message_complete()
+            return
+        given = dict(self.headers).get(HEADER.lower().encode(), b"")
+        headers = {
+            HEADER: choose_request_id(given.decode("latin-1")),
+            "Retry-After": self._refusal.headers["Retry-After"],
+        }
+        body = error_body(str(self._refusal), Overloaded.code)
+        self.transport.write(_response(Overloaded.status, headers, body))
+        self._refusal = None
+        super().on_response_complete()
 
     def on_response_complete(self) -> None:
         """Makes room for the next prediction."""
         self._leave()
         super().on_response_complete()
 
-    def _after_refused(self, data: bytes) -> bytes:
-        """Returns what follows a prediction that is refused, which is not parsed."""
-        if not self._refusal:
-            head = _PREDICTION.match(data)
-            refusal = None if head is None else self._batcher.arrive()
-            if head is None or refusal is None:
-                self._is_counted = head is not None
-                return data
-            self._end_head()
-            given = _REQUEST_ID.search(data, 0, head.end())
-            request_id = choose_request_id(given[1].decode("latin-1") if given else "")
-            response = _refused(str(refusal), refusal.headers["Retry-After"])
-            self._refusal = response.replace(b"REQUEST", request_id.encode(), 1)
-            self._unread, data = int(head[1]), data[head.end() :]
-        if len(data) < self._unread:
-            self._unread -= len(data)
-            return b""
-        self.transport.write(self._refusal)
-        data, self._refusal = data[self._unread :], b""
-        self._refused_at = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self.timeout_keep_alive_handler()
-        return data
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Closes a connection on which nothing was answered or refused for long."""
-        seconds = self.timeout_keep_alive
-        if self._refusal or self.loop.time() < self._refused_at + seconds:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                seconds, self.timeout_keep_alive_handler
-            )
-        else:
-            super().timeout_keep_alive_handler()
+    def _stays_open(self) -> bool:
+        """Returns whether the client needs no more than a response of this request."""
+        parser = self.parser
+        is_plain = not self.expect_100_continue and not parser.should_upgrade()
+        is_new = parser.get_http_version() == "1.1"
+        return is_plain and is_new and bool(parser.should_keep_alive())
 
     @property
     def _batcher(self) -> Batcher:
@@ -215,13 +180,6 @@ def _response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
-
-
-@functools.lru_cache(1024)
-def _refused(message: str, seconds: str) -> bytes:
-    """Returns the response to a prediction, with `REQUEST` in place of its id."""
-    headers = {HEADER: "REQUEST", "Retry-After": seconds}
-    return _response(Overloaded.status, headers, error_body(message, Overloaded.code))
 
 
 class _JoinedHead:

@@ -45,16 +45,13 @@ def media_type(request: Request) -> str:
 class Requests:
     """Gives every request an id, logs it, and counts it by route template and model.
 
-    The id is that of the header `X-Request-Id` if it has at most 128 letters, digits
-    and `._:+/=@-`, else a new one. The response has the same header. The line has
-    neither the query, which may contain a key, nor any value of a row. Probes that
+    The id is that of the header `X-Request-Id` if it is sane, else a new one. The line
+    has neither the query, which may contain a key, nor any value of a row. Probes that
     succeed are not logged.
 
-    Requests that match no route, or have no valid key, are counted with the route
-    `none`, and models that the service does not know with the label `other`, so that
-    clients cannot create labels.
-
-    HEAD is handled as GET; the server omits the body.
+    Requests without a route or a valid key are counted with the route `none`, and
+    unknown models as `other`, so that clients cannot create labels. HEAD is handled as
+    GET; the server omits the body.
     """
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
@@ -100,7 +97,17 @@ class Requests:
             self._count(method, scope, status, seconds)
             is_probe = status < 400 and scope["path"].startswith(_PROBES)
             if logger.isEnabledFor(logging.INFO) and not is_probe:
-                _log(method, scope, at, status, seconds, fields)
+                caller = scope["state"].get("caller")
+                line = {
+                    "time": format_time(at),
+                    "method": method,
+                    "path": scope["path"],
+                    "status": status,
+                    "duration_ms": round(1e3 * seconds, 3),
+                    "key": None if caller is None else caller.name,
+                    **fields,
+                }
+                _log(line)
 
     def _count(self, method: str, scope: Scope, status: int, seconds: float) -> None:
         context = scope.get("fastapi", {}).get("effective_route_context")
@@ -119,30 +126,13 @@ def choose_request_id(given: str) -> str:
     return given if _SANE.fullmatch(given) else f"{random.getrandbits(96):024x}"
 
 
-def _log(
-    method: str,
-    scope: Scope,
-    at: float,
-    status: int,
-    seconds: float,
-    fields: JsonObject,
-) -> None:
-    caller = scope.get("state", {}).get("caller")
-    line = {
-        "time": format_time(at),
-        "method": method,
-        "path": scope["path"],
-        "status": status,
-        "duration_ms": round(1e3 * seconds, 3),
-        "key": None if caller is None else caller.name,
-        **fields,
-    }
+def _log(line: JsonObject) -> None:
     logger.info(
         "%s %s %d in %.1f ms, key %r, request %s",
-        method,
+        line["method"],
         # The path was decoded, and may have line breaks.
         quote(line["path"], safe="/:"),
-        status,
+        line["status"],
         line["duration_ms"],
         line["key"],
         line["request_id"],

@@ -3,9 +3,9 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -19,8 +19,12 @@ from service.api.keys.credential import Scope
 from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.errors import RequestTooLarge
 from service.shared.settings import Settings
+from tfbbb.base.texts import MOST_VERSIONS
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
+
+ModelName = Annotated[str, Path(description="`GET /v1/models` lists the names.")]
+VersionNumber = Annotated[int, Path(ge=0, le=MOST_VERSIONS)]
 
 
 def limit_body(limit: int | str | None) -> Callable[[_Endpoint], _Endpoint]:

@@ -32,15 +32,7 @@ logger = logging.getLogger(__name__)
 
 router = scoped_router("/v1/jobs", "jobs")
 
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=255,
-        description="A unique name of this request. A repeated request with the same "
-        "name and body returns the first job, with status 200.",
-    ),
-]
+IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
 _LOG_BYTES = 16 * 2**10
 _SECONDS_TO_LOAD = 10.0
 
@@ -60,7 +52,10 @@ def submit_job(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> JobStatus:
-    """Validates a job against its dataset, and queues it."""
+    """Validates a job against its dataset, and queues it.
+
+    A repeated request with the same `Idempotency-Key` and body returns the first job.
+    """
     job, is_new = repository.submit(state.queue, caller, request, idempotency_key)
     response.status_code = 201 if is_new else 200
     return _status(state, job)
@@ -70,11 +65,9 @@ def submit_job(
 def list_jobs(
     state: State,
     _: Training,
-    job_state: Annotated[
-        JobState | None, Query(alias="state", description="State of the jobs.")
-    ] = None,
+    job_state: Annotated[JobState | None, Query(alias="state")] = None,
     name: Annotated[Name | None, Query(description="Name of the model.")] = None,
-    dataset_id: Annotated[Id | None, Query(description="Id of the dataset.")] = None,
+    dataset_id: Annotated[Id | None, Query()] = None,
     cursor: NextCursor = None,
     limit: PageLimit = 50,
 ) -> JobPage:
@@ -135,33 +128,19 @@ def delete_job(state: State, _: Training, id: JobId) -> None:
     repository.delete_job(state.database, state.settings, id)
 
 
-def last_seen(
-    after: Annotated[
-        int,
-        Query(ge=0, lt=2**31, description="Id of the last event received; 0 for none."),
-    ] = 0,
-    last_event_id: Annotated[
-        int | None,
-        Header(
-            ge=0,
-            lt=2**31,
-            description="Id of the last event received; overrides `after`.",
-        ),
-    ] = None,
+def get_place(
+    state: State,
+    _: Training,
+    id: JobId,
+    after: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+    last_event_id: Annotated[int | None, Header(ge=0, lt=2**31)] = None,
 ) -> int:
-    """Returns the number of the last event that the client has received."""
-    return after if last_event_id is None else last_event_id
-
-
-LastSeen = Annotated[int, Depends(last_seen)]
-
-
-def get_followed_job(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
-    """Returns the id of a job with more events, before the response begins."""
+    """Returns the last event that the client has, before the response begins."""
+    sequence = after if last_event_id is None else last_event_id
     with state.database.reading() as session:
         job = repository.get_job(session, id)
         event_stream.check_more_events(session, job, sequence)
-        return job.id
+    return sequence
 
 
 @router.get(
@@ -175,8 +154,8 @@ def get_followed_job(state: State, _: Training, id: JobId, sequence: LastSeen) -
 async def follow_job(
     state: State,
     caller: Training,
-    id: Annotated[str, Depends(get_followed_job)],
-    sequence: LastSeen,
+    id: JobId,
+    sequence: Annotated[int, Depends(get_place)],
 ) -> AsyncIterator[ServerSentEvent]:
     """Streams the events of a job until the job ends.
 

@@ -30,11 +30,6 @@ _PAUSE = 0.5
 _LONGEST_SILENCE = 1.0
 
 
-# The next events, whether the stream ends after them, and the stage.
-_Next = tuple[list[ServerSentEvent], bool, JsonObject | None]
-_NOTHING: _Next = ([], False, None)
-
-
 def check_more_events(session: Session, job: Job, sequence: int) -> None:
     """Checks that the job can have events after this one; answers 204 if it has ended.
 
@@ -67,13 +62,13 @@ async def follow(
     """
     sent_at, is_lost = time.monotonic(), False
     while not stopping.is_set():
-        found, ended, stage = _NOTHING
         try:
             found, ended, stage = await asyncio.to_thread(
                 _next_events, database, caller, job_id, sequence
             )
             is_lost = False
         except DATABASE_OUTAGES as error:
+            found, ended, stage = [], False, None
             if not is_lost:
                 why = without_statement(error)
                 logger.warning("could not read the events of job %s: %s", job_id, why)
@@ -94,7 +89,8 @@ async def follow(
 
 def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
-) -> _Next:
+) -> tuple[list[ServerSentEvent], bool, JsonObject | None]:
+    """Returns the next events, whether the stream ends after them, and the stage."""
     with database.reading() as session:
         now = database.now(session)
         usable = select(Key.id).where(Key.id == caller.key_id, is_usable(now))

@@ -85,8 +85,7 @@ def submit(
     body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     sha256 = hashlib.sha256(body).hexdigest()
     try:
-        # First, as a download may take minutes in which a transaction would hold its
-        # locks. A version never changes.
+        # Before the transaction, as a download may take minutes.
         parent = _read_parent(queue, request)
         with queue.database.writing() as session:
             queue.database.lock(session, f"jobs of {caller.key_id}")

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from service.shared.database.tables import Job
 from service.shared.job_state import ENDED, JobState
@@ -21,37 +21,19 @@ _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
 Id = Annotated[str, Field(pattern=_ID)]
 Name = Annotated[str, Field(pattern=f"^{MODEL_NAME}$")]
 JobId = Annotated[
-    str,
-    Path(
-        pattern=_ID,
-        description="Id of a job; `GET /v1/jobs` lists the ids.",
-        examples=[_EXAMPLE_ID],
-    ),
+    str, Path(pattern=_ID, description="`GET /v1/jobs` lists the ids of jobs.")
 ]
 
 
-class JobRequest(JobSpec):
+_EXAMPLE = {"dataset_id": _EXAMPLE_ID, "target": "price", "name": "houses"}
+
+
+class JobRequest(JobSpec, json_schema_extra={"examples": [_EXAMPLE]}):
     """The fields of a job; only `dataset_id`, `target` and `name` are required."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"dataset_id": _EXAMPLE_ID, "target": "price", "name": "houses"}
-            ]
-        }
-    )
-
     dataset_id: Id = Field(description="Id of the table, from `POST /v1/datasets`.")
-    name: Name = Field(
-        description="Name of the model; the job publishes its next version."
-    )
-    priority: int = Field(
-        0,
-        strict=True,
-        ge=-100,
-        le=100,
-        description="Jobs with a higher priority start first.",
-    )
+    name: Name = Field(description="Model of which the job publishes a version.")
+    priority: int = Field(0, strict=True, ge=-100, le=100, description="Higher first.")
 
     def spec(self) -> JsonObject:
         """Returns the fields of `JobSpec`, with every default filled in."""
@@ -67,19 +49,15 @@ class JobSummary(BaseModel):
     target: str
     dataset_id: Id | None = Field(description="`null` after the dataset was deleted.")
     priority: int
-    attempt: int = Field(description="Number of attempts.")
+    attempt: int
     progress: JsonObject = Field(
-        description="What is tried (`stage`), epochs, steps and latest metrics; empty "
-        "before the job starts."
+        description="What is tried (`stage`), epochs, steps and latest metrics."
     )
     timing: JsonObject | None = Field(
-        description="What the job is at: its `stage`, the share `done` of the whole "
-        "job, least and most `seconds_left` (`null` before a worker works on it), and "
-        "the seconds `elapsed` since then; `null` once the job has ended."
+        description="The `stage`, the share `done` of the whole job, least and most "
+        "`seconds_left`, and the seconds `elapsed`; `null` once the job has ended."
     )
-    cancel_requested: bool = Field(
-        description="Whether the job will stop as soon as it can."
-    )
+    cancel_requested: bool
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -114,15 +92,12 @@ class JobStatus(JobSummary):
     """A job with its spec and its log."""
 
     dataset_sha256: str = Field(description="SHA-256 of the uploaded bytes.")
-    spec: JsonObject = Field(
-        description="The submitted spec, with every default filled in."
-    )
+    spec: JsonObject = Field(description="With every default filled in.")
     log: str = Field(description="The end of the job's log.")
     judgement: JsonObject | None = Field(
-        description="The `figures` of the published version beside those of baselines "
-        "on the same rows, `sentences` about them, the sentences that are "
-        "`warnings`, whether the model `learned` anything of use, and whether the "
-        "version therefore `becomes_latest`; `null` before the job succeeds."
+        description="The `figures` of the version beside those of baselines, "
+        "`sentences` and `warnings` about them, whether the model `learned`, and "
+        "whether the version `becomes_latest`; `null` before the job succeeds."
     )
 
 
@@ -130,9 +105,7 @@ class JobPage(BaseModel):
     """Jobs, newest first."""
 
     jobs: list[JobSummary]
-    next_cursor: str | None = Field(
-        description="Send as `cursor` to get the next page; `null` on the last page."
-    )
+    next_cursor: str | None
 
 
 _FIELDS = ("stage", "done", "seconds_left", "elapsed")

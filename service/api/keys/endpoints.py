@@ -1,7 +1,7 @@
 """`/v1/keys`: create, list and revoke keys; `/v1/session`: the session of a browser."""
 
 import asyncio
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
@@ -10,7 +10,7 @@ from service.api.http.routes import ScopedRoute, limit_body, scoped_router
 from service.api.keys import repository
 from service.api.keys.authentication import cookie_name
 from service.api.keys.credential import Scope
-from service.api.keys.keyring import Caller, may_administer
+from service.api.keys.keyring import AnyCaller, Caller, may_administer
 from service.api.keys.repository import KeySummary
 from service.api.state import State
 from tfbbb.base.known_fields import KnownFields
@@ -18,23 +18,15 @@ from tfbbb.base.known_fields import KnownFields
 keys = scoped_router("/v1/keys", "keys", may_administer)
 session = APIRouter(prefix="/v1/session", tags=["keys"], route_class=ScopedRoute)
 
-KeyId = Annotated[
-    str,
-    Path(
-        description="Id of a key; `GET /v1/keys` lists the ids.",
-        pattern="^[0-9a-f]{24}$",
-        examples=["5f1d7e2a9c3b4d6e8f012345"],
-    ),
-]
-
 
 class KeyRequest(
     KnownFields,
-    json_schema_extra={
-        "examples": [{"name": "nightly predictions", "scopes": ["predict"]}]
-    },
+    json_schema_extra={"examples": [{"name": "nightly", "scopes": ["predict"]}]},
 ):
-    """The name and the scopes of a new key."""
+    """The name and the scopes of a new key, which by default never expires.
+
+    `predict` includes `metrics`, and `train` `predict`; `admin` allows everything.
+    """
 
     name: str = Field(
         min_length=1,
@@ -42,19 +34,8 @@ class KeyRequest(
         pattern=r"^[^\x00-\x1f\x7f]*$",
         description="Purpose of the key, in one line; no other usable key has it.",
     )
-    scopes: list[Scope] = Field(
-        fail_fast=True,
-        min_length=1,
-        max_length=len(Scope),
-        description="`predict` includes `metrics`, and `train` `predict`; "
-        "`admin` allows everything.",
-    )
-    expires_in_seconds: float | None = Field(
-        None,
-        gt=0,
-        le=10**10,
-        description="Seconds until the key expires; never by default.",
-    )
+    scopes: list[Scope] = Field(fail_fast=True, min_length=1, max_length=len(Scope))
+    expires_in_seconds: float | None = Field(None, gt=0, le=10**10)
 
 
 class NewKey(KeySummary):
@@ -85,8 +66,7 @@ def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
         state.database, request.name, request.scopes, request.expires_in_seconds
     )
     response.headers["Cache-Control"] = "no-store"
-    summary = KeySummary.model_validate(key).model_dump()
-    return NewKey(**summary, key=credential)
+    return NewKey(**KeySummary.model_validate(key).model_dump(), key=credential)
 
 
 @keys.get("", summary="List the keys")
@@ -98,7 +78,9 @@ def get_keys(state: State) -> KeyList:
 
 
 @keys.delete("/{key_id}", summary="Revoke a key")
-def delete_key(state: State, key_id: KeyId) -> KeySummary:
+def delete_key(
+    state: State, key_id: Annotated[str, Path(pattern="^[0-9a-f]{24}$")]
+) -> KeySummary:
     """Revokes a key, but not the last admin key; datasets and jobs of the key stay."""
     key = repository.revoke_key(state.database, key_id)
     state.keyring.clear_cache()
@@ -116,22 +98,17 @@ async def sign_in(
     session ends after a week, by signing out, and with its key. Needs no key but the
     one in the body.
     """
-    caller = await asyncio.to_thread(state.keyring.authenticate, body.key.strip())
+    token = await asyncio.to_thread(state.keyring.start_session, body.key.strip())
     response.headers["Cache-Control"] = "no-store"
-    token = await asyncio.to_thread(state.keyring.start_session, caller)
     _set_cookie(request, response, token)
     return await state.keyring.find(token, of_session=True)
 
 
-@session.get(
-    "",
-    summary="Describe the key and the session of the request",
-    openapi_extra={"security": [{"key": []}]},
-)
-async def get_session(request: Request, response: Response) -> Caller:
+@session.get("", summary="Describe the key and the session of the request")
+async def get_session(caller: AnyCaller, response: Response) -> Caller:
     """Returns the name and the scopes of the key, in a cookie or a header."""
     response.headers["Cache-Control"] = "no-store"
-    return cast(Caller, request.state.caller)
+    return caller
 
 
 @session.delete("", status_code=204, summary="Sign out")

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from threading import Thread
 from typing import Annotated, cast
 
-import sqlalchemy
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 from itsdangerous import BadSignature, TimestampSigner
@@ -34,8 +33,7 @@ logger = logging.getLogger(__name__)
 # Time for which an authenticated key is cached, so that fast predictions need not wait
 # for the database, and time for which it is accepted while the database is lost.
 _KNOWN_SECONDS, _SECONDS_WITHOUT_DATABASE = 5.0, 60.0
-_USE_SECONDS = 60.0
-_SESSION_SECONDS = 7 * 24 * 3600
+_USE_SECONDS, _SESSION_SECONDS = 60.0, 7 * 24 * 3600
 
 
 class Caller(BaseModel, frozen=True):
@@ -43,9 +41,7 @@ class Caller(BaseModel, frozen=True):
 
     key_id: str | None = Field(description="`null` if the service runs without keys.")
     name: str
-    scopes: list[Scope] = Field(
-        description="All scopes of the key, with those that others include."
-    )
+    scopes: list[Scope] = Field(description="With those that others include.")
     expires_at: datetime | None = None
 
     def require(self, scope: Scope) -> None:
@@ -63,9 +59,7 @@ ANYONE = Caller(key_id=None, name="anyone", scopes=Scope.ADMIN.implied)
 
 
 # Documents in OpenAPI how to send a key; the middleware checks the key.
-_bearer = HTTPBearer(
-    auto_error=False, scheme_name="key", description="An API key, `prefix.secret`."
-)
+_bearer = HTTPBearer(auto_error=False, scheme_name="key")
 
 
 async def _caller(request: Request, _: Annotated[object, Depends(_bearer)]) -> Caller:
@@ -73,6 +67,7 @@ async def _caller(request: Request, _: Annotated[object, Depends(_bearer)]) -> C
     return cast(Caller, request.state.caller)
 
 
+AnyCaller = Annotated[Caller, Depends(_caller)]
 may_read_metrics = Security(_caller, scopes=[Scope.METRICS])
 may_predict = Security(_caller, scopes=[Scope.PREDICT])
 may_administer = Security(_caller, scopes=[Scope.ADMIN])
@@ -121,10 +116,11 @@ class Keyring:
         ends = None if expires_at is None else datetime.fromtimestamp(expires_at, UTC)
         return Caller(key_id=key.id, name=key.name, scopes=scopes, expires_at=ends)
 
-    def start_session(self, caller: Caller) -> str:
-        """Returns the token of a new session."""
+    def start_session(self, text: str) -> str:
+        """Returns the token of a new session of a key."""
+        key_id = self.authenticate(text).key_id
         with self._database.reading() as session:
-            key = session.get_one(Key, caller.key_id)
+            key = session.get_one(Key, key_id)
         return _signer(key).sign(key.prefix).decode()
 
     def end_sessions(self, token: str) -> None:
@@ -143,10 +139,9 @@ class Keyring:
 
     def _record_use(self, key: Key, now: float) -> None:
         """Records the use of a key, once a minute; only logs an error."""
-        use = sqlalchemy.update(Key).where(Key.id == key.id).values(last_used_at=now)
         try:
             with self._database.writing() as session:
-                session.execute(use)
+                session.get_one(Key, key.id).last_used_at = now
         except SQLAlchemyError as error:
             why = without_statement(error)
             logger.warning("could not record the use of %r: %s", key.name, why)
@@ -169,9 +164,8 @@ def _find_session(session: Session, token: str) -> tuple[Key, float | None]:
     key = find_key(session, token.partition(".")[0])
     try:
         if key is not None:
-            _, begin = _signer(key).unsign(
-                token, _SESSION_SECONDS, return_timestamp=True
-            )
+            signer = _signer(key)
+            _, begin = signer.unsign(token, _SESSION_SECONDS, return_timestamp=True)
             end = begin.timestamp() + _SESSION_SECONDS
             return key, min(end, key.expires_at or math.inf)
     except BadSignature:

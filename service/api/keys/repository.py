@@ -60,15 +60,14 @@ def revoke_key(database: Database, key_id: str) -> Key:
         key = session.get(Key, key_id) or find_key(session, key_id)
         if key is None:
             raise UnknownKey(
-                "There is no key with this id or prefix; `tfbbb keys list` and `GET "
-                f"/v1/keys` list the keys. Received: {key_id}"
+                "There is no key with this id or prefix; `tfbbb keys list` lists the "
+                f"keys. Received: {key_id}"
             )
         now = database.now(session)
         if _admin_keys(session, now) == [key.id]:
             raise LastAdminKey(
                 "This is the last key that can create keys: create another key with "
-                "the scope admin first, e.g. with `tfbbb keys create`. "
-                f"Received: {key_id}"
+                f"the scope admin first. Received: {key_id}"
             )
         key.revoked_at = key.revoked_at or now
         return key
@@ -137,9 +136,7 @@ def preset_admin_key(database: Database, text: str) -> None:
                 f"Received: {prefix}"
             )
         if key.revoked_at is not None:
-            logger.warning(
-                "the key of %s was revoked: set a key with another prefix", _PRESET
-            )
+            logger.warning("%s was revoked: set a key with another prefix", _PRESET)
         key.secret_sha256 = secret_sha256
 
 

@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from service.api.http.routes import scoped_router
+from service.api.http.routes import ModelName, scoped_router
 from service.api.keys.keyring import Training, may_predict
 from service.api.labels import repository
-from service.api.models.schemas import ModelName
 from service.api.state import State
 from service.predicting.descriptions import ModelStatus
 from service.shared.database.tables import Label
@@ -19,22 +18,15 @@ from service.shared.versions import LATEST
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import MODEL_NAME, MOST_VERSIONS
 
-_DESCRIPTION = (
-    "A label, e.g. `champion`. `latest` is the version that predicts by default."
-)
-LabelName = Annotated[
-    str,
-    Path(description=_DESCRIPTION, openapi_examples={"automatic": {"value": LATEST}}),
-]
-NewLabelName = Annotated[str, Path(description=_DESCRIPTION, pattern=f"^{MODEL_NAME}$")]
+_ABOUT = "A label, e.g. `champion`; `latest` is the version that predicts by default."
+LabelName = Annotated[str, Path(description=_ABOUT)]
+NewLabelName = Annotated[str, Path(description=_ABOUT, pattern=f"^{MODEL_NAME}$")]
 
 
-class LabelTarget(KnownFields):
+class LabelTarget(
+    KnownFields, frozen=True, json_schema_extra={"examples": [{"version": 1}]}
+):
     """The version to which a label moves."""
-
-    model_config = ConfigDict(
-        frozen=True, json_schema_extra={"examples": [{"version": 1}]}
-    )
 
     version: int = Field(ge=0, le=MOST_VERSIONS, strict=True)
 
@@ -44,9 +36,7 @@ class LabelStatus(BaseModel):
 
     label: str
     version: int
-    moved_at: datetime | None = Field(
-        description="Time of the last move; `null` where `latest` moved by itself."
-    )
+    moved_at: datetime | None = Field(description="`null` if `latest` moved by itself.")
 
 
 class LabelList(BaseModel):

@@ -29,12 +29,6 @@ def made_latest(database: Database, name: str) -> Label | None:
         return session.get(Label, (name, LATEST))
 
 
-def find_version(database: Database, name: str, label: str) -> int:
-    """Returns the version that a label points at; does not know `latest`."""
-    with database.reading() as session:
-        return _find(session, name, label).number
-
-
 def move(
     database: Database, name: str, label: str, number: int, key_id: str | None = None
 ) -> Label:
@@ -77,9 +71,11 @@ class LabelRoutes:
         """Returns the version of a label; None for `latest`."""
         if label == LATEST:
             return None
-        return await self._known.get(
-            (name, label), lambda: find_version(self._database, name, label)
-        )
+        return await self._known.get((name, label), lambda: self._ask(name, label))
+
+    def _ask(self, name: str, label: str) -> int:
+        with self._database.reading() as session:
+            return _find(session, name, label).number
 
 
 def _find(session: Session, name: str, label: str) -> Label:

@@ -1,20 +1,16 @@
 """`/v1/models`: list and describe models, delete versions."""
 
 import asyncio
+from datetime import UTC, datetime
 
 from fastapi import Request, Response
+from pydantic import BaseModel, Field
 
 from service.api.feedback import repository as feedback
-from service.api.http.routes import scoped_router
+from service.api.http.routes import ModelName, VersionNumber, scoped_router
 from service.api.keys.keyring import Training, may_predict
 from service.api.labels import repository as labels
-from service.api.models.schemas import (
-    Lineage,
-    ModelName,
-    VersionDetails,
-    VersionNumber,
-)
-from service.api.predictions.routes import add_routes
+from service.api.predictions.endpoints import add_routes
 from service.api.state import ServiceState, State
 from service.predicting.codecs.codec import JSON
 from service.predicting.descriptions import Metadata, ModelList, ModelStatus
@@ -27,6 +23,23 @@ from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
 router = scoped_router("/v1/models", "models", may_predict)
+
+
+class Lineage(BaseModel):
+    """The origin of a version."""
+
+    digest: str = Field(description="SHA-256 of the manifest.")
+    published_at: datetime
+    job_id: str | None = Field(description="`null` if nothing was trained here.")
+    source: JsonObject = Field(description="Dataset, spec, seed and code of training.")
+
+
+class VersionDetails(ModelStatus):
+    """The state, the description and the lineage of one version."""
+
+    lineage: Lineage | None = Field(
+        description="`null` if the version is incomplete or not recorded yet."
+    )
 
 
 @router.get("", summary="List the models")
@@ -73,7 +86,14 @@ def _find_lineage(database: Database, name: str, number: int) -> Lineage | None:
     """Returns the lineage of a version, or None if it is not recorded yet."""
     with database.reading() as session:
         row = session.get(ModelVersion, (name, number))
-    return None if row is None else Lineage.from_row(row)
+    if row is None:
+        return None
+    return Lineage(
+        digest=row.digest,
+        published_at=datetime.fromtimestamp(row.created_at, UTC),
+        job_id=row.job_id,
+        source=row.lineage,
+    )
 
 
 @router.get(

@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
-from service.api.http.routes import limit_body, scoped_router
+from service.api.http.routes import ModelName, limit_body, scoped_router
 from service.api.keys.keyring import may_predict
-from service.api.models.schemas import ModelName
 from service.api.open_inference.schemas import (
     INFER_BODY,
     RAW_TENSORS,
@@ -28,15 +27,9 @@ router = scoped_router("/v2", "open inference", may_predict)
 # A version has no more digits.
 _NUMBER = re.compile("[0-9]{1,19}")
 
+# Bytes of the JSON part of the body, if raw tensors follow.
 JsonSize = Annotated[
-    int | None,
-    Header(
-        alias="Inference-Header-Content-Length",
-        ge=0,
-        # JSON has no larger integers.
-        le=2**53,
-        description="Bytes of the JSON part of the body, if raw tensors follow.",
-    ),
+    int | None, Header(alias="Inference-Header-Content-Length", ge=0, le=2**53)
 ]
 
 
@@ -86,7 +79,10 @@ async def infer(
     version: Version,
     json_size: JsonSize = None,
 ) -> Response:
-    """Returns the predictive distribution of each row, by default by `latest`."""
+    """Returns the predictive distribution of each row, by default by `latest`.
+
+    If raw tensors follow the JSON of the body, the header gives the bytes of the JSON.
+    """
     check_media_type(request, "application/octet-stream")
     return await answer(
         state,

@@ -20,9 +20,7 @@ class ServerMetadata(BaseModel):
 
     name: str
     version: str
-    commit: str = Field(
-        description="Commit of its source; `unknown` if the build did not tell it."
-    )
+    commit: str
     extensions: list[str]
 
 
@@ -35,18 +33,14 @@ class TensorMetadata(BaseModel):
 
 
 class ModelMetadata(BaseModel):
-    """The inputs and outputs of a model."""
+    """The inputs of a model, and its outputs, to which parameters add others."""
 
     name: str
     versions: list[str]
     platform: str
     inputs: list[TensorMetadata]
-    outputs: list[TensorMetadata] = Field(
-        description="The outputs of every response; parameters add others."
-    )
-    parameters: Parameters = Field(
-        description="`classes`, a JSON list, in the order of `probabilities`."
-    )
+    outputs: list[TensorMetadata]
+    parameters: Parameters = Field(description="`classes`, a JSON list.")
 
 
 class ModelReady(BaseModel):
@@ -79,18 +73,9 @@ class InferResponse(BaseModel):
 RAW_TENSORS: JsonObject = {
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
 }
-_EXAMPLE = {
-    "id": "1",
-    "inputs": [
-        {
-            "name": "inputs",
-            "shape": [1, 10],
-            "datatype": "FP32",
-            "data": [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87],
-        }
-    ],
-    "outputs": [{"name": "mean"}],
-}
+_ROW = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
+_INPUT = {"name": "inputs", "shape": [1, 10], "datatype": "FP32", "data": _ROW}
+_EXAMPLE = {"id": "1", "inputs": [_INPUT], "outputs": [{"name": "mean"}]}
 INFER_BODY: JsonObject = {
     "required": True,
     "content": {

@@ -32,18 +32,16 @@ class PredictRequest(BaseModel):
     )
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None,
-        description="Rows: lists in the order of the model's features, or objects by "
-        "feature name, whose other names are ignored. `true` and `false` count as 1 "
-        "and 0. `null` is a missing value, if the training column had missing values.",
+        description="Lists in the order of the features, or objects by feature name. "
+        "`true` and `false` count as 1 and 0, `null` is a missing value.",
     )
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="Columns by feature name, or a matrix of rows."
     )
     targets: list[Value | list[Value]] | None = Field(
         None,
-        description="The target of each row, of which to return `log_prob`: a number "
-        "in raw units, a list of numbers for several targets, or the name of a class. "
-        "`log_prob` is `null` for `null`, and for a target that the model lacks.",
+        description="The target of each row, of which to return `log_prob`, in raw "
+        "units or the name of a class.",
     )
     parameters: Parameters | None = None  # type: ignore[valid-type]
 
@@ -58,9 +56,7 @@ class RowMoments(BaseModel):
 
     mean: list[float] | None = Field(None, description="E[y], per target.")
     variance: list[float] | None = Field(None, description="epistemic + aleatoric.")
-    std: list[float] | None = Field(
-        None, description="The square root of `variance`, in units of the target."
-    )
+    std: list[float] | None = Field(None, description="Square root of `variance`.")
     epistemic: list[float] | None = Field(
         None, description="Var(E[y | w]): the part that more data would remove."
     )
@@ -71,13 +67,9 @@ class RowMoments(BaseModel):
         None, alias="class", description="The most probable class."
     )
     probabilities: list[float] | None = Field(None, description="p(y = class).")
-    entropy: float | None = Field(
-        None, description="Entropy of the probabilities, in nats."
-    )
+    entropy: float | None = Field(None, description="Of the probabilities, in nats.")
     mutual_information: float | None = Field(
-        None,
-        description="Mutual information of class and weights, in nats: the epistemic "
-        "part of the entropy.",
+        None, description="Of class and weights: the epistemic part of the entropy."
     )
     between_members: list[float] | None = Field(
         None, description="The part of `epistemic` between members of an ensemble."
@@ -87,8 +79,8 @@ class RowMoments(BaseModel):
     )
     familiarity: float | None = Field(
         None,
-        description="Percentile of the row among rows like those of the training, from "
-        "0 to 1: 5 % of such rows have .05 or less. Absent if the version has none.",
+        description="Percentile of the row among rows like those of the training: 5 % "
+        "of such rows have .05 or less.",
     )
 
 
@@ -118,9 +110,8 @@ class PredictResponse(BaseModel):
     )
     calibration: dict[str, str] | None = Field(
         None,
-        description="What calibrates the quantiles, intervals or prediction sets that "
-        "were asked for: conformal scores or a recalibration of the density, with the "
-        "number of held-out rows, or `none`.",
+        description="What calibrates the quantiles, intervals or prediction sets, with "
+        "the number of held-out rows, or `none`.",
     )
     predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
     outputs: JsonObject | None = None
@@ -187,9 +178,8 @@ FILE_RESPONSE: JsonObject = {
             "schema": {
                 "type": "string",
                 "format": "binary",
-                "description": "Lines of JSON with `rows` of all `of`, then `preview`, "
-                "and at last the name of the `file` and its `num_bytes`, which follow. "
-                "An `error` is the last line.",
+                "description": "Lines of JSON: `rows` of all `of`, `preview`, and at "
+                "last `file` and its `num_bytes`, which follow, or an `error`.",
             }
         },
     },

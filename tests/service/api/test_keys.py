@@ -359,7 +359,7 @@ def test_a_session_ends_with_its_key_and_after_a_week(
     key, text = create_key(database, "a person", [Scope.TRAIN], 3600)
     # Another process of the service accepts the sessions of this one.
     keyring, other = Keyring(database), Keyring(database)
-    token = keyring.start_session(keyring.authenticate(text))
+    token = keyring.start_session(text)
     ends = other.authenticate(token, of_session=True).expires_at
     assert ends is not None
     assert ends.timestamp() == pytest.approx(key.expires_at, abs=1e-3)

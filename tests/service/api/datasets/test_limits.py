@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from service.api import sandbox
-from service.api.datasets import upload_file
+from service.api.datasets import store
 from service.shared.database import Database
 from service.shared.database.tables import Job
 from service.shared.job_state import UNFINISHED, JobState
@@ -80,7 +80,7 @@ def test_start_removes_old_uploads_and_unknown_datasets(tmp_path: Path) -> None:
     os.utime(uploads / "dead.upload", (0, 0))
     (stored / f"{'0' * 64}.csv").write_bytes(b"a,b")
     (stored / "notes.txt").write_text("of the operator")
-    alive = upload_file.UploadFile(uploads, 0)
+    alive = store.UploadFile(uploads, 0)
     with serving(settings) as client:
         assert client.get(f"/v1/datasets/{made['id']}/preview").status_code == 200
         assert [*uploads.iterdir()] == [alive.path]
@@ -124,7 +124,7 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
             raise OSError(code, os.strerror(code))
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path if call == "replace" else upload_file.os, call, fail)
+            patch.setattr(Path if call == "replace" else store.os, call, fail)
             response = post(datasets, table)
         assert response.status_code == status
         assert "operator must" in response.json()["error"]

@@ -20,8 +20,7 @@ SECONDS_TO_FINISH_REQUESTS = 30
 _SECONDS_IDLE = 75
 # Each further one costs a microsecond per new connection.
 _ACCEPTED_PER_TURN = 32
-# Each connection has a descriptor. Many systems begin with 1024 of them, and let the
-# process take more.
+# One of each connection; many systems begin with 1024, and let the process take more.
 _DESCRIPTORS = 2**16
 
 

@@ -1,9 +1,8 @@
 """An API process: `python -m service.api.worker NUMBER HOST PORT FILE`.
 
-The parent (`service.parent`) starts it, and gives it the address on which all API
-processes listen, and the file of `service.predicting.refreshes`, which they share. The
-process ends at SIGTERM, and when its standard input ends, which is when the parent
-ends.
+`tfbbb serve` starts it, with the address on which all API processes listen, and the
+file of `service.predicting.refreshes`, which they share. The process ends at SIGTERM,
+and when its standard input ends, which is when the parent ends.
 """
 
 import logging

@@ -52,9 +52,8 @@ register_url_convertor("name", _NameConvertor())
 class ScopedRoute(APIRoute):
     """A route that requires a key with a scope, and limits the request body.
 
-    Checks both before FastAPI reads the body, because FastAPI parses the body before it
-    calls any dependency. The dependency `may_predict`, `Training` or `may_administer`
-    gives the scope, `limit_body` the limit.
+    Checks both before FastAPI reads the body. The dependency `may_predict`, `Training`
+    or `may_administer` gives the scope, `limit_body` the limit.
 
     A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
     """

@@ -160,11 +160,9 @@ async def follow_job(
     """Streams the events of a job until the job ends.
 
     A `state` event gives the new state, an `epoch` event the progress with its metrics,
-    and a `stage` event what the job is at, as `timing` of a job does. The last one
-    comes again whenever there was no other event for a second, with the id of the event
-    before it.
-    Ids count from 1. To miss no event after a reconnection, send the last id as
-    `Last-Event-ID`, as browsers do, or as `after`.
+    and a `stage` event what the job is at, as `timing` of a job does, with the id of
+    the event before it. Ids count from 1. To miss no event after a reconnection, send
+    the last id as `Last-Event-ID`, as browsers do, or as `after`.
     """
     async for event in event_stream.follow(
         state.database, caller, id, sequence, state.stopping
@@ -177,8 +175,7 @@ async def follow_job(
 async def _until_served(state: ServiceState, name: str, version: int) -> None:
     """Waits until a published version, or a newer one, is `latest`.
 
-    The API processes find new versions a moment later, until which the previous one
-    answers. Gives up after ten seconds, so that a success is always reported.
+    Gives up after ten seconds, so that a success is always reported.
     """
     if (name, version) in state.served:
         return

@@ -54,11 +54,8 @@ async def follow(
 ) -> AsyncIterator[ServerSentEvent]:
     """Yields the events after a given one, and later ones until the job ends.
 
-    When there was none for a second, a `stage` event tells what the job is at and how
-    long it takes yet. It is not stored, and has the id of the event before it.
-
-    Each stream queries the database, so it gets the events of all processes. While the
-    database does not answer, the stream waits: its status has already been sent.
+    A `stage` event after a second without another is not stored. While the database
+    does not answer, the stream waits: its status has already been sent.
     """
     sent_at, is_lost = time.monotonic(), False
     while not stopping.is_set():

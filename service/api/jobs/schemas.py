@@ -64,9 +64,7 @@ class JobSummary(BaseModel):
     error: str | None = Field(description="Reason of a failure.")
     version: int | None = Field(description="The version that the job published.")
     verdict: str | None = Field(
-        None,
-        description="`learned nothing`, `wrong in sum`, or the baselines than which "
-        "the version has more error by two standard errors; `null` otherwise.",
+        None, description="`learned nothing`, `wrong in sum`, or better baselines."
     )
 
     @classmethod

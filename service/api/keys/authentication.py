@@ -10,6 +10,7 @@ from service.api.http.errors import (
 )
 from service.api.keys.keyring import ANYONE, Caller
 from service.api.keys.repository import is_loopback
+from service.api.state import ServiceState
 from service.shared.database import Actor, acting
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
@@ -21,8 +22,7 @@ _OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
 class Authentication:
     """Requires a valid key, but not for page, guide, description, health and sign-in.
 
-    Unknown paths require a key as well, so that requests without a key cannot find out
-    which paths exist. `ScopedRoute` checks the scope of the key.
+    Nobody without a key can find out which paths exist. `ScopedRoute` checks scopes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -51,7 +51,7 @@ class Authentication:
 
 async def _identify(connection: HTTPConnection) -> Caller | None:
     """Returns the caller of a key, a session or no key; None of who signs in or out."""
-    state = connection.state.service
+    state: ServiceState = connection.state.service
     is_session = connection.scope["path"] == "/v1/session"
     if is_session and connection.scope["method"] in ("POST", "DELETE"):
         _check_page(connection)
@@ -64,8 +64,7 @@ async def _identify(connection: HTTPConnection) -> Caller | None:
                 "The key must be sent as `Authorization: Bearer prefix.secret`. "
                 f"Received: the scheme {scheme!r:.20}"
             )
-        found: Caller = await state.keyring.find(text.strip())
-        return found
+        return await state.keyring.find(text.strip())
     _check_page(connection)
     if state.settings.insecure:
         return ANYONE
@@ -76,8 +75,7 @@ async def _identify(connection: HTTPConnection) -> Caller | None:
             "`tfbbb keys create NAME --scope train` creates one. In a browser, sign "
             "in, or open /?key=prefix.secret once. Received: no key"
         )
-    found = await state.keyring.find(token, of_session=True)
-    return found
+    return await state.keyring.find(token, of_session=True)
 
 
 def cookie_name(connection: HTTPConnection) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import logging
 import math
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Annotated, cast
@@ -77,9 +78,8 @@ Training = Annotated[Caller, Security(_caller, scopes=[Scope.TRAIN])]
 class Keyring:
     """Identifies callers by their keys, and browsers by the tokens of their sessions.
 
-    Refuses a revoked key, or a session that was signed out, at once if this process did
-    it, and within five seconds if another process did, on any machine. While the
-    database is slow or lost, accepts those that it knows for a minute.
+    Refuses what was revoked or signed out at once, or within five seconds if another
+    process did it. Accepts known ones for a minute while the database is lost.
     """
 
     def __init__(self, database: Database) -> None:
@@ -162,14 +162,12 @@ def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
 def _find_session(session: Session, token: str) -> tuple[Key, float | None]:
     """Returns the key of a session, and when the session ends."""
     key = find_key(session, token.partition(".")[0])
-    try:
+    with suppress(BadSignature):
         if key is not None:
             signer = _signer(key)
             _, begin = signer.unsign(token, _SESSION_SECONDS, return_timestamp=True)
             end = begin.timestamp() + _SESSION_SECONDS
             return key, min(end, key.expires_at or math.inf)
-    except BadSignature:
-        pass
     raise Unauthenticated("Your session has ended; sign in again.")
 
 

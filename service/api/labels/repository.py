@@ -58,9 +58,8 @@ def delete(database: Database, name: str, label: str) -> None:
 class LabelRoutes:
     """Finds the version of a label for predictions.
 
-    Queries the database for each request, because any process may move labels: a
-    request that comes after a move is answered by the new version, everywhere. While
-    the database is slow or lost, the version that a label had last answers.
+    Queries the database for each request, because any process may move labels. While
+    it is slow or lost, the version that a label had last answers.
     """
 
     def __init__(self, database: Database) -> None:

@@ -102,10 +102,7 @@ def _find_lineage(database: Database, name: str, number: int) -> Lineage | None:
     response_model=JsonObject,
 )
 async def get_report(state: State, name: ModelName, version: VersionNumber) -> Response:
-    """Returns what training measured: held-out figures, calibration, explanations.
-
-    The section "The report of a version" of `docs/service.md` shows every field.
-    """
+    """Returns what training measured; `docs/service.md` shows every field."""
     await state.models.version(name, version)  # Raises if it does not exist.
     directory = state.queue.store.models / name / str(version)
     file = (directory / MANIFEST_PATH).with_name(REPORT_FILE)
@@ -113,8 +110,7 @@ async def get_report(state: State, name: ModelName, version: VersionNumber) -> R
         content = await asyncio.to_thread(file.read_bytes)
     except FileNotFoundError:
         raise UnknownReport(
-            "This version has no report: an earlier release trained it, or no table "
-            "did. Train the model again for one. "
+            "This version has no report: no table trained it. "
             f"Received: version {version} of the model {name!r}"
         ) from None
     headers = {
@@ -133,8 +129,7 @@ async def remove_version(
 ) -> None:
     """Deletes the files of an unused version; its number is never used again.
 
-    Refused while a label points at the version, a job starts from it, or it is
-    `latest`.
+    Refused while it has a label, a job starts from it, or it is `latest`.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
     _check_is_not_latest(await state.models.model(name), version)

@@ -101,10 +101,10 @@ async def _tell(
     first: JsonObject, events: AsyncIterator[JsonObject], name: str, file: Path
 ) -> AsyncIterator[bytes]:
     """Yields lines of JSON and then the file; an error is the last line."""
-    yield _line(_event(first))
+    yield _event(first)
     try:
         async for line in events:
-            yield _line(_event(line))
+            yield _event(line)
     except ServiceError as error:
         yield _line({"error": str(error), "field": error.field})
         return
@@ -113,9 +113,9 @@ async def _tell(
         yield chunk
 
 
-def _event(line: JsonObject) -> JsonObject:
+def _event(line: JsonObject) -> bytes:
     """Returns the progress, or at the end some of the rows."""
-    return line.get("progress") or {"preview": line["result"]}
+    return _line(line.get("progress") or {"preview": line["result"]})
 
 
 async def _exhaust(events: AsyncGenerator[JsonObject]) -> None:

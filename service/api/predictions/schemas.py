@@ -1,8 +1,7 @@
 """The bodies of predictions, as OpenAPI documents them.
 
-Of these classes only `Parameters` validates requests. To validate a table of ten
-thousand numbers with pydantic would take longer than the prediction, so
-`service.predicting.table` reads tables.
+Of these classes only `Parameters` validates requests: pydantic would take longer for a
+table than the prediction, so `service.predicting.table` reads tables.
 """
 
 from collections.abc import Collection, Iterable

@@ -6,13 +6,13 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
-from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
 from service.api.http.errors import outage
@@ -38,9 +38,24 @@ def settings(tmp_path: Path) -> Settings:
     return settings_of_a_test(Settings(models=tmp_path, job_slots=0), tmp_path)
 
 
-@pytest.fixture
-def app(settings: Settings) -> FastAPI:
-    return create_app(settings)
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The settings of the service of `client`."""
+    root = tmp_path_factory.mktemp("outages")
+    return settings_of_a_test(Settings(models=root, job_slots=0), root)
+
+
+@pytest.fixture(scope="module")
+def client(here: Settings) -> Iterator[httpx.Client]:
+    """A service on SQLite, which can fail to write."""
+    app = create_app(here)
+
+    @app.get("/write/{number}")
+    def write(number: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with listening(app, "critical") as client:
+        yield client
 
 
 def test_lost_database_costs_requests_but_not_the_service(
@@ -97,21 +112,18 @@ def take_no_writes(url: str) -> None:
 
 
 def test_empty_directory_of_recorded_versions_is_not_ready(
-    app: FastAPI, settings: Settings
+    client: httpx.Client, here: Settings
 ) -> None:
-    with listening(app) as client:
-        assert client.get("/health/ready").status_code == 200
-        database = Database(settings.effective_database_url)
-        add_versions(database, "wine", 1, 2)
-        database.close()
-        ready = client.get("/health/ready")
-        assert ready.status_code == 503
-        assert (
-            "has none of the 2 recorded versions, such as version 2 of 'wine'"
-            in ready.json()["error"]
-        )
-        (settings.models / "wine" / "2").mkdir(parents=True)
-        assert client.get("/health/ready").status_code == 200
+    assert client.get("/health/ready").status_code == 200
+    database = Database(here.effective_database_url)
+    add_versions(database, "wine", 1, 2)
+    database.close()
+    ready = client.get("/health/ready")
+    assert ready.status_code == 503
+    lost = "has none of the 2 recorded versions, such as version 2 of 'wine'"
+    assert lost in ready.json()["error"]
+    (here.models / "wine" / "2").mkdir(parents=True)
+    assert client.get("/health/ready").status_code == 200
 
 
 def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:
@@ -144,17 +156,15 @@ def test_outage_names_no_host() -> None:
 
 
 def test_a_lost_or_damaged_database_file_is_named(
-    app: FastAPI, settings: Settings
+    client: httpx.Client, here: Settings
 ) -> None:
-    path = settings.data_dir / "tfbbb.sqlite3"
-    with listening(app, "critical") as client:
-        assert client.get("/health/ready").status_code == 200
-        moved = path.rename(path.with_name("moved.sqlite3"))
-        ready = client.get("/health/ready")
-        assert ready.status_code == 503
-        assert "database: Its file is gone" in ready.json()["error"]
-        moved.rename(path)
-        assert client.get("/health/ready").status_code == 200
+    path = here.data_dir / "tfbbb.sqlite3"
+    moved = path.rename(path.with_name("moved.sqlite3"))
+    ready = client.get("/health/ready")
+    assert ready.status_code == 503
+    assert "database: Its file is gone" in ready.json()["error"]
+    moved.rename(path)
+    assert client.get("/health/ready").status_code == 200
     malformed = sqlite3.DatabaseError("database disk image is malformed")
     answer = outage(OperationalError("", None, malformed))
     assert "must stop the service, restore a backup" in str(answer)
@@ -173,26 +183,26 @@ def test_start_on_a_new_database_keeps_the_old_tables(
     assert "kept 1 files" in caplog.text
 
 
-def test_failing_disk_is_distinguished_from_a_program_fault(app: FastAPI) -> None:
-    @app.get("/write/{number}")
-    def write(number: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    with listening(app, "critical") as client:
-        for number, status, message in (
-            (errno.ENOSPC, 507, "disk of the service is full"),
-            (errno.EDQUOT, 507, "disk of the service is full"),
-            (errno.EROFS, 503, "cannot write: read-only file system"),
-            (errno.EACCES, 503, "cannot write: permission denied"),
-            (errno.ENOENT, 500, "The service failed"),
-        ):
-            response = client.get(f"/write/{number}")
-            assert response.status_code == status
-            assert message in response.json()["error"]
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (errno.ENOSPC, 507, "disk of the service is full"),
+        (errno.EDQUOT, 507, "disk of the service is full"),
+        (errno.EROFS, 503, "cannot write: read-only file system"),
+        (errno.EACCES, 503, "cannot write: permission denied"),
+        (errno.ENOENT, 500, "The service failed"),
+    ],
+)
+def test_failing_disk_is_distinguished_from_a_program_fault(
+    client: httpx.Client, number: int, status: int, message: str
+) -> None:
+    response = client.get(f"/write/{number}")
+    assert response.status_code == status
+    assert message in response.json()["error"]
 
 
 def test_a_disk_that_does_not_answer_holds_up_nothing_else(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, answer = threading.Event(), threading.Event()
 
@@ -202,9 +212,8 @@ def test_a_disk_that_does_not_answer_holds_up_nothing_else(
         raise TimeoutError
 
     monkeypatch.setattr("service.api.health._SECONDS_TO_ANSWER", 0.5)
-    with listening(app) as client, ThreadPoolExecutor() as others:
-        # The service looks at its disk when it starts, too.
-        monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    with ThreadPoolExecutor() as others:
         try:
             ready = others.submit(client.get, "/health/ready")
             assert asked.wait(10)

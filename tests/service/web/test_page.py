@@ -152,26 +152,18 @@ def test_axe_finds_nothing_on_any_screen_in_either_theme(
 
 @pytest.mark.parametrize("size", NARROW)
 def test_every_screen_fits_a_narrow_window(screens: dict[str, Seen], size: str) -> None:
-    widths = {name: screen.widths[size] for name, screen in screens.items()}
-    assert widths == dict.fromkeys(screens, NARROW[size]["width"])
-
-
-@pytest.mark.parametrize("size", NARROW)
-def test_no_control_is_covered_where_a_person_scrolls_to_it(
-    screens: dict[str, Seen], size: str
-) -> None:
-    assert {name: screen.covered[size] for name, screen in screens.items()} == {
-        name: [] for name in screens
-    }
+    for name, screen in screens.items():
+        assert screen.widths[size] == NARROW[size]["width"], name
+        # No control is covered where a person scrolls to it.
+        assert screen.covered[size] == [], name
     stuck = {name: screen.stuck[size] for name, screen in screens.items()}
     assert 0.0 < stuck.pop("ask") <= 0.2
     assert set(stuck.values()) == {0.0}
 
 
 def test_no_screen_has_the_jargon_of_programs(screens: dict[str, Seen]) -> None:
-    assert {name: screen.jargon for name, screen in screens.items()} == {
-        name: [] for name in screens
-    }
+    for name, screen in screens.items():
+        assert screen.jargon == [], name
     # Deviations have the unit of the target; variances do not.
     for name in ("report", "ask"):
         # The name of a recalibration is no number.
@@ -280,17 +272,12 @@ def test_a_revoked_key_leads_to_signing_in_and_back(
 
 
 def test_fifty_models_are_found_by_name(page: Page, site: Site) -> None:
-    versions = [{"version": "1", "state": "AVAILABLE", "status": {}}]
-    models = [
-        {
-            "name": f"model-{number}",
-            "task": "regression",
-            "target": ATTACK,
-            "labels": {"latest": "1", "champion": "1"},
-            "versions": versions,
-        }
-        for number in range(50)
-    ]
+    model = {
+        **{"task": "regression", "target": ATTACK},
+        "labels": {"latest": "1", "champion": "1"},
+        "versions": [{"version": "1", "state": "AVAILABLE", "status": {}}],
+    }
+    models = [{"name": f"model-{number}", **model} for number in range(50)]
     page.route("**/v1/models", lambda route: route.fulfill(json={"models": models}))
     visit(page, site, "models")
     rows: Locator = page.locator("tbody tr")

@@ -171,7 +171,6 @@ def test_a_job_may_start_from_a_version_that_is_there(
     assert "version 3 of the model 'houses'" in refused.json()["error"]
 
 
-@EACH_DATABASE
 def test_the_same_request_sent_again_makes_no_second_job(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -203,7 +202,6 @@ def test_requests_sent_at_the_same_time_make_one_job(
     assert count(queue) == 1
 
 
-@EACH_DATABASE
 def test_no_more_jobs_wait_than_a_key_may_queue(
     settings: Settings, body: dict[str, Any]
 ) -> None:
@@ -384,7 +382,6 @@ def run_through(queue: Queue, epochs: int) -> None:
     queue.fail(lease, "It was only a test")
 
 
-@EACH_DATABASE
 def test_events_come_as_they_happen_until_the_job_has_ended(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:

@@ -94,17 +94,16 @@ def create_app(
             state = _create_state(settings, database, registries, followed, stopping)
             state.models.start()
             # One process of a service removes what is not kept any longer.
-            removing = []
+            removing: asyncio.Task[None] | None = None
             if not followed.number:
-                tending = retention.tend(database, settings)
-                removing.append(asyncio.create_task(tending))
+                removing = asyncio.create_task(retention.tend(database, settings))
             # If every collection visited what lives until shutdown, 1 MB of JSON would
             # take 0.5 s to parse; a full one of thousands of connections takes 0.1 s.
             gc.freeze()
             gc.set_threshold(*_GC_THRESHOLDS)
             yield {"service": state}
-            for task in removing:
-                task.cancel()
+            if removing is not None:
+                removing.cancel()
             state.models.close()
         database.close()
 

@@ -51,8 +51,7 @@ class KeyList(BaseModel):
 
 
 class SessionRequest(
-    KnownFields,
-    json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]},
+    KnownFields, json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]}
 ):
     """The key with which to sign in."""
 

@@ -108,10 +108,7 @@ add_routes(
     response_description="The file.",
     openapi_extra={
         "requestBody": UPLOAD_BODY,
-        "parameters": [
-            *query_parameters("In the URL", REFUSED_OF_FILES),
-            FILE_NAME,
-        ],
+        "parameters": [*query_parameters("In the URL", REFUSED_OF_FILES), FILE_NAME],
     },
     responses={200: FILE_RESPONSE},
 )

@@ -198,9 +198,9 @@ def _reserve_port(host: str, port: int) -> socket.socket:
 
 def _prepare(settings: "Settings", host: str, port: int) -> str:
     """Prepares the database and the directories; returns where the service answers."""
-    from service.api.keys.credential import CredentialError
     from service.api.keys.repository import create_first_key
     from service.api.preparation import prepare
+    from service.shared.errors import Unauthenticated
 
     if settings.store is not None:
         _check_store(settings)
@@ -208,7 +208,7 @@ def _prepare(settings: "Settings", host: str, port: int) -> str:
         with service_database(settings, starting=True) as database:
             prepare(database, settings)
             key = create_first_key(database, settings, host)
-    except CredentialError as error:
+    except Unauthenticated as error:
         raise CommandError(str(error)) from None
     return _describe_url(host, port, key, settings)
 

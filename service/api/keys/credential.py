@@ -5,6 +5,8 @@ import re
 import secrets
 from enum import StrEnum
 
+from service.shared.errors import Unauthenticated
+
 # The prefix is public.
 _FORM = re.compile(r"([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_~+/=-]{32,512})")
 
@@ -24,10 +26,6 @@ class Scope(StrEnum):
         return order[: order.index(self) + 1]
 
 
-class CredentialError(ValueError):
-    """A key is missing or not valid; the message does not repeat its secret."""
-
-
 def generate_credential() -> str:
     """Returns a new `prefix.secret`, whose secret has 256 random bits."""
     return f"tfbbb-{secrets.token_hex(4)}.{secrets.token_urlsafe(32)}"
@@ -36,11 +34,11 @@ def generate_credential() -> str:
 def split_credential(text: str) -> tuple[str, str]:
     """Returns the prefix and the hash of the secret, which is what is stored.
 
-    So many random bits need neither salt nor a slow hash.
+    So many random bits need neither salt nor a slow hash. The error does not repeat it.
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise CredentialError(
+        raise Unauthenticated(
             "A key must be `prefix.secret`: a prefix of 1 to 64 letters, digits, `-` "
             "and `_`, a dot, and a secret of at least 32 random letters, digits and "
             "`_~+/=-`, as `openssl rand -hex 32` makes. "

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.api.http.errors import without_statement
-from service.api.keys.credential import CredentialError, Scope, split_credential
+from service.api.keys.credential import Scope, split_credential
 from service.api.keys.repository import find_key
 from service.api.last_known import LastKnown
 from service.shared.database import Database
@@ -149,10 +149,7 @@ class Keyring:
 
 def _find_key(session: Session, text: str) -> tuple[Key, float | None]:
     """Returns the key that a client sent, and when it expires."""
-    try:
-        prefix, secret_sha256 = split_credential(text)
-    except CredentialError as error:
-        raise Unauthenticated(str(error)) from None
+    prefix, secret_sha256 = split_credential(text)
     key = find_key(session, prefix)
     if key is None or not hmac.compare_digest(key.secret_sha256, secret_sha256):
         raise Unauthenticated("The key is wrong: this service has no such key.")

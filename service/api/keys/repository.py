@@ -9,15 +9,15 @@ from pydantic import BaseModel
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
-from service.api.keys.credential import (
-    CredentialError,
-    Scope,
-    generate_credential,
-    split_credential,
-)
+from service.api.keys.credential import Scope, generate_credential, split_credential
 from service.shared.database import Database
 from service.shared.database.tables import Key
-from service.shared.errors import KeyNameInUse, LastAdminKey, UnknownKey
+from service.shared.errors import (
+    KeyNameInUse,
+    LastAdminKey,
+    Unauthenticated,
+    UnknownKey,
+)
 from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -121,8 +121,8 @@ def preset_admin_key(database: Database, text: str) -> None:
     """
     try:
         prefix, secret_sha256 = split_credential(text)
-    except CredentialError as error:
-        raise CredentialError(f"{_PRESET}: {error}") from None
+    except Unauthenticated as error:
+        raise Unauthenticated(f"{_PRESET}: {error}") from None
     with database.writing() as session:
         # Several services may start on one database at the same time.
         database.lock(session, "the preset admin key")
@@ -131,7 +131,7 @@ def preset_admin_key(database: Database, text: str) -> None:
             add_key(database, session, text, _PRESET, [Scope.ADMIN])
             return
         if key.secret_sha256 != secret_sha256 and key.name != _PRESET:
-            raise CredentialError(
+            raise Unauthenticated(
                 f"{_PRESET} has the prefix of another key; choose another prefix. "
                 f"Received: {prefix}"
             )
@@ -148,7 +148,7 @@ def create_first_key(database: Database, settings: Settings, host: str) -> str |
     if settings.insecure or has_admin:
         return None
     if not is_loopback(host):
-        raise CredentialError(
+        raise Unauthenticated(
             f"Other machines can reach {host}, but the service has no key yet: set "
             "TFBBB_ADMIN_KEY to `prefix.secret`, or create a key with `tfbbb keys "
             "create NAME --scope admin`, or allow everybody with --insecure."

@@ -19,7 +19,6 @@ from starlette.types import Scope as ASGIScope
 
 from service.api.keys.authentication import Authentication
 from service.api.keys.credential import (
-    CredentialError,
     Scope,
     generate_credential,
     split_credential,
@@ -83,7 +82,7 @@ def test_generated_secrets_have_256_bits_and_differ() -> None:
     "text", ["", "no-dot", f".{'s' * 32}", f"a b.{'c' * 32}", "ci.changeme"]
 )
 def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
-    with pytest.raises(CredentialError, match=r"must be `prefix\.secret`") as refusal:
+    with pytest.raises(Unauthenticated, match=r"must be `prefix\.secret`") as refusal:
         split_credential(text)
     assert not text or text not in str(refusal.value)
 
@@ -254,11 +253,11 @@ def test_a_revoked_preset_key_does_not_come_back(
 
 
 def test_invalid_and_foreign_keys_are_not_preset(database: Database) -> None:
-    with pytest.raises(CredentialError, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
+    with pytest.raises(Unauthenticated, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
         preset_admin_key(database, "ci.short")
     with database.writing() as session:
         add_key(database, session, FIRST, "mine", [Scope.PREDICT])
-    with pytest.raises(CredentialError, match="the prefix of another key"):
+    with pytest.raises(Unauthenticated, match="the prefix of another key"):
         preset_admin_key(database, SECOND)
 
 

@@ -153,6 +153,19 @@ def test_a_generator_keeps_the_batch_that_was_counted():
     np.testing.assert_array_equal(np.concatenate([y for _, y in again]), Y)
 
 
+class Unreadable(keras.utils.PyDataset):
+    num_batches = 3
+
+    def __getitem__(self, index):
+        raise AssertionError("the data were read")
+
+
+def test_a_given_size_is_believed_and_nothing_read_for_it():
+    assert training_rows(X, Y, dataset_size=50).size == 50
+    rows = training_rows(Unreadable(), None, dataset_size=7.5, needs_targets=False)
+    assert (rows.size, rows.targets) == (7.5, None)
+
+
 def test_a_dataset_that_was_read_to_its_end_is_refused():
     stream = iter([(X[:5], Y[:5]), (X[5:], Y[5:])])
     shapes = tf.TensorSpec((None, 2)), tf.TensorSpec((None,))

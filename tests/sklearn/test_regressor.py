@@ -116,13 +116,14 @@ def test_export_has_the_same_answers(of_houses, tmp_path):
     np.testing.assert_allclose(found, of_houses.predict(x), rtol=1e-5)
 
 
-def test_a_second_fit_is_equal():
+def test_a_second_fit_is_equal_unless_its_random_state_differs():
     x, y = line(40)
-    first, second = (
+    first, second, third = (
         regressor(**SHORTEST, random_state=seed).fit(x, y).predict(x)
-        for seed in (None, 0)
+        for seed in (None, 0, 1)
     )
     np.testing.assert_array_equal(first, second)
+    assert not np.allclose(first, third, rtol=1e-3)
 
 
 def test_partial_fit_goes_on_from_the_posterior():

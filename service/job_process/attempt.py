@@ -18,8 +18,7 @@ from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import StoreOutageError
 from service.shared.versions import latest_version
-from tfbbb.training.job_clock import JobClock
-from tfbbb.training.progress import Interrupted, Progress
+from tfbbb.training.job_clock import Interrupted, JobClock, Progress
 
 logger = logging.getLogger(__name__)
 

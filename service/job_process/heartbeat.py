@@ -14,7 +14,7 @@ from tfbbb.base.types import JsonObject
 from tfbbb.training.job_clock import JobClock
 
 if TYPE_CHECKING:
-    from tfbbb.training.progress import Progress
+    from tfbbb.training.job_clock import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,7 @@ import pytest
 
 from tfbbb.base.texts import time_left
 from tfbbb.training import job_clock
-from tfbbb.training.job_clock import PARTS, STAGES, WAITING, JobClock
-from tfbbb.training.progress import Progress
+from tfbbb.training.job_clock import PARTS, STAGES, WAITING, JobClock, Progress
 
 STEPS = 100
 

@@ -13,8 +13,8 @@ from tfbbb.bayes.kl_schedules import LinearWarmup
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.training.callbacks import TimeOfSteps
-from tfbbb.training.progress import Interrupted
+from tfbbb.training.job_clock import Interrupted
+from tfbbb.training.loop import Steps
 from tfbbb.training.spec.training import EarlyStopping
 
 
@@ -54,19 +54,19 @@ def until(seconds):
 @pytest.fixture
 def slow_steps(monkeypatch):
     """Moves the clock by the seconds of the first execution, and of each other."""
-    monkeypatch.setattr("tfbbb.training.rounds._SECONDS_PER_EXECUTION", 0.0)
+    monkeypatch.setattr("tfbbb.training.loop._SECONDS_PER_EXECUTION", 0.0)
 
     def given(first_seconds, before=lambda: None):
         now = [0.0]
-        monkeypatch.setattr("tfbbb.training.callbacks.time.monotonic", lambda: now[0])
-        began = TimeOfSteps.on_train_batch_end
+        monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+        ended = Steps.on_train_batch_end
 
-        def timed(time, batch, logs):
+        def timed(steps, batch, logs):
             before()
-            now[0] += 1.0 if time.seconds else first_seconds
-            began(time, batch, logs)
+            now[0] += 1.0 if steps.seconds else first_seconds
+            ended(steps, batch, logs)
 
-        monkeypatch.setattr(TimeOfSteps, "on_train_batch_end", timed)
+        monkeypatch.setattr(Steps, "on_train_batch_end", timed)
 
     return given
 

@@ -3,8 +3,7 @@ import itertools
 import pytest
 
 from tests.training import trainings
-from tfbbb.training.checkpoint import CheckpointError
-from tfbbb.training.progress import Interrupted
+from tfbbb.training.job_clock import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
 
 
@@ -58,7 +57,7 @@ def test_a_training_that_stops_after_an_epoch_comes_to_the_same(tmp_path):
 def test_a_training_that_stops_within_an_epoch_goes_on_from_there(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("tfbbb.training.rounds._SECONDS_PER_EXECUTION", 0.0)
+    monkeypatch.setattr("tfbbb.training.loop._SECONDS_PER_EXECUTION", 0.0)
     _, outcome = train_with_interruptions(
         trainings.model, tmp_path, [(3, Interrupted), (6, Killed)]
     )
@@ -93,10 +92,10 @@ def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
     [{"seed": 4}, {"fingerprint": "another spec"}, {"batch_size": 7}, {"epochs": 5}],
     ids=str,
 )
-def test_the_checkpoint_of_another_training_is_refused(tmp_path, other):
+def test_the_checkpoint_of_another_training_is_ignored(tmp_path, other):
     with pytest.raises(Interrupted):
         trainings.train(
             trainings.model(), checkpoint_directory=tmp_path, should_stop=lambda: True
         )
-    with pytest.raises(CheckpointError):
+    with pytest.warns(UserWarning, match="is ignored: it belongs to a training"):
         trainings.train(trainings.model(), checkpoint_directory=tmp_path, **other)

@@ -13,7 +13,7 @@ from tfbbb.cli.training_table import check_output, read_training_table
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-    from tfbbb.training.progress import Progress
+    from tfbbb.training.job_clock import Progress
 
 
 def tune(

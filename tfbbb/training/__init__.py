@@ -7,13 +7,11 @@ from tfbbb.base.tensorflow_startup import require_tensorflow
 
 if TYPE_CHECKING:
     from tfbbb.base.diverged_training import TrainingDivergedError
-    from tfbbb.training.checkpoint import CheckpointError
     from tfbbb.training.spec import JobSpec, ModelSpec, SpecError, TrainingSpec
     from tfbbb.training.table import train_table
     from tfbbb.training.trained_table import TrainedTable
 
 __all__ = [
-    "CheckpointError",
     "JobSpec",
     "ModelSpec",
     "SpecError",
@@ -25,7 +23,6 @@ __all__ = [
 
 # Lazy imports: specs must not import TensorFlow.
 _MODULES = {
-    "CheckpointError": "tfbbb.training.checkpoint",
     "JobSpec": "tfbbb.training.spec",
     "ModelSpec": "tfbbb.training.spec",
     "SpecError": "tfbbb.training.spec",

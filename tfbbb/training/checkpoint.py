@@ -8,9 +8,8 @@ import os
 import time
 import warnings
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -23,18 +22,6 @@ from tfbbb.model.bayesian_model import BayesianModel
 _HEADER = "header"
 _PREFIX = "checkpoint-"
 _UNFINISHED = "unfinished-checkpoint"
-
-
-class CheckpointError(ValueError):
-    """A checkpoint belongs to another training."""
-
-
-class Checkpoint(NamedTuple):
-    """The state of a training between two steps: variables, and plain JSON values."""
-
-    step: int
-    state: Config
-    arrays: Mapping[str, np.ndarray]
 
 
 class Checkpoints:
@@ -78,8 +65,11 @@ class Checkpoints:
                 path.unlink()
         self._written_at = time.monotonic()
 
-    def read(self) -> Checkpoint | None:
-        """Returns the latest complete checkpoint, or None."""
+    def read(self) -> tuple[int, Config, Mapping[str, np.ndarray]] | None:
+        """Returns step, state and arrays of the latest complete checkpoint, if any.
+
+        One that is damaged, or of another training, is ignored.
+        """
         for path in self._newest_first():
             try:
                 with np.load(path) as file:
@@ -88,13 +78,13 @@ class Checkpoints:
             except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
                 warnings.warn(f"{path} is damaged and ignored: {error}", stacklevel=3)
                 continue
-            if fingerprint != self._fingerprint:
-                raise CheckpointError(
-                    "The checkpoint belongs to another training, with other rows or "
-                    "another spec; train in an empty directory. "
-                    f"Received: checkpoint_directory={str(self._directory)!r}"
-                )
-            return Checkpoint(step, state, arrays)
+            if fingerprint == self._fingerprint:
+                return step, state, arrays
+            warnings.warn(
+                f"{path} is ignored: it belongs to a training with other rows, another "
+                "spec or another version of tfbbb",
+                stacklevel=3,
+            )
         return None
 
     def _newest_first(self) -> list[Path]:
@@ -111,7 +101,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     return {
         f"{part}/{number}": variable
         for part, variables in parts.items()
-        for number, variable in enumerate(_deduplicate(variables))
+        for number, variable in enumerate({id(v): v for v in variables}.values())
     }
 
 
@@ -124,10 +114,6 @@ def assign(model: keras.Model, arrays: Mapping[str, np.ndarray]) -> None:
     """Assigns values that `named_arrays` returned for an equal model."""
     for name, variable in named_variables(model).items():
         variable.assign(arrays[name])
-
-
-def _deduplicate(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
-    return list({id(variable): variable for variable in variables}.values())
 
 
 def training_fingerprint(model: BayesianModel, **others: object) -> str:

@@ -1,16 +1,38 @@
-"""The stages of a training, the time that is left of it, and its limit."""
+"""The progress and the stages of a training, the time that is left, and its limit."""
 
 import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfbbb.base.types import JsonObject
-from tfbbb.training.progress import Progress
 
 WAITING, LOADING, TRAINING = "waiting for a worker", "loading TensorFlow", "training"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of a training.
+
+    `saved_step` is that of the latest checkpoint, 0 without one. At the end of an
+    epoch, the figures are `loss`, `nll` and `kl`, means over the steps since the last
+    such report, and `val_nll` if it was measured.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    saved_step: int = 0
+    seconds: float = 0.0
+    stage: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class Interrupted(Exception):
+    """Training was asked to stop; it continues from a checkpoint, or starts again."""
 
 
 @dataclass(frozen=True)

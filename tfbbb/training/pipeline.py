@@ -33,6 +33,7 @@ from tfbbb.training.held_out import LEVELS, drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes
 from tfbbb.training.likelihood_turns import train_in_turn
+from tfbbb.training.loop import seconds_per_step
 from tfbbb.training.more_rows import sees_more_rows, train_after_trial
 from tfbbb.training.network import make_network
 from tfbbb.training.plan import (
@@ -44,7 +45,6 @@ from tfbbb.training.plan import (
 from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.recalibration import calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
-from tfbbb.training.rounds import seconds_per_step
 from tfbbb.training.run import Candidate, Run
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart

@@ -14,14 +14,13 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.extrapolation import Extrapolation
 from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.job_clock import JobClock
+from tfbbb.training.job_clock import JobClock, Progress
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import Trial, most_likely
 from tfbbb.training.loop import Outcome
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared
-from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import Calibrated
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec, ModelSpec

@@ -11,7 +11,7 @@ from tfbbb.base.types import ArrayLike, TableLike
 from tfbbb.model.training_rows import warn_if_far_from_rows
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
-from tfbbb.training.job_clock import JobClock
+from tfbbb.training.job_clock import JobClock, Progress
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.pipeline import (
     calibrate_model,
@@ -24,7 +24,6 @@ from tfbbb.training.pipeline import (
     train_best_network,
     train_networks,
 )
-from tfbbb.training.progress import Progress
 from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
@@ -89,7 +88,7 @@ def train_table(
             clearly worse.
         directory: Directory for the rows of a file, so that memory need not hold them,
             and for checkpoints, from which an interrupted training of the same table
-            and spec resumes. None for neither.
+            and spec resumes; one of another training is ignored. None for neither.
         checkpoint_seconds: Time between checkpoints.
         xla: Whether XLA compiles the steps. It draws other random numbers, so the
             weights differ; on CPUs it is slower.
@@ -107,7 +106,6 @@ def train_table(
         ValueError: A row has no weight, or one that is not positive and finite.
         TableError: The table cannot be used for training.
         SpecError: The spec does not fit the table or the parent version.
-        CheckpointError: The directory has a checkpoint of another training.
         TrainingDivergedError: The loss or a held-out metric is not finite; lower the
             learning rate.
         Interrupted: `should_stop` returned true.

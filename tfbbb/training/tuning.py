@@ -19,7 +19,7 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.progress import Progress
+from tfbbb.training.job_clock import Progress
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec, SpecError
 from tfbbb.training.spec.model import NumericEncoding

@@ -20,8 +20,7 @@ from service.shared.logs import configure_logging
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.exported_manifests import HALF_PLUS_THREE_FEATURES, write_manifest
-from tfbbb.training.job_clock import JobClock
-from tfbbb.training.progress import Interrupted, Progress
+from tfbbb.training.job_clock import Interrupted, JobClock, Progress
 
 _STEPS = 40
 _SECONDS_PER_STEP = float(os.environ.get("STAND_IN_SECONDS_PER_STEP", "0.01"))

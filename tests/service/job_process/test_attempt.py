@@ -22,8 +22,7 @@ from service.shared.versions import LATEST
 from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, states, submitted
 from tfbbb.tables import TableError
-from tfbbb.training.job_clock import JobClock
-from tfbbb.training.progress import Progress
+from tfbbb.training.job_clock import JobClock, Progress
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

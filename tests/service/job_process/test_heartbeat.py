@@ -11,7 +11,7 @@ from service.shared import job_events as events
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
 from tests.service.queued import job, leased, submitted
-from tfbbb.training.progress import Progress
+from tfbbb.training.job_clock import Progress
 
 
 def test_heartbeats_go_on_after_one_that_failed(

@@ -12,8 +12,8 @@ from tfbbb.tables.leaks import (
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
-from tfbbb.training.rows_with_target import infer_schema
 from tfbbb.training.spec import JobSpec
+from tfbbb.training.split import infer_schema
 
 GENERATOR = np.random.default_rng(0)
 COUNTER = GENERATOR.permutation(np.arange(1, 2001))

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.training.candidates import train_in_turn
 from tfbbb.training.job_clock import JobClock, Progress
 from tfbbb.training.left_out_error import Trial
-from tfbbb.training.likelihood_turns import train_in_turn
 from tfbbb.training.run import ProgressOfAll
 from tfbbb.training.spec.families import likelihoods
 from tfbbb.training.target_likelihood import LikelihoodChoice, LikelihoodTrial

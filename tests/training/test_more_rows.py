@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfbbb.training import more_rows, plan, train_table
+from tfbbb.training import candidates, plan, train_table
 from tfbbb.training.cross_fitting import MemberRows
 
 ROWS = 120
@@ -24,7 +24,7 @@ def trained():
 
 def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, seed=3)
-    left_out = more_rows.left_out_by_one(members, None, seed=3)
+    left_out = candidates.left_out_by_one(members, None, seed=3)
     assert left_out.temperatures == (1.0,)
     assert left_out.num_members == 8
     now, before = 1.0 - left_out.weights, 1.0 - members.weights[:, :8]
@@ -38,7 +38,7 @@ def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
 def test_all_rows_of_a_group_are_left_out_by_one_member():
     groups = np.arange(ROWS) % 30
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, groups=groups)
-    (places,) = more_rows.left_out_by_one(members, groups, seed=0).folds
+    (places,) = candidates.left_out_by_one(members, groups, seed=0).folds
     for group in range(30):
         assert len(set(places[groups == group])) == 1
     # Of both repeats, four members each.
@@ -48,19 +48,19 @@ def test_all_rows_of_a_group_are_left_out_by_one_member():
 def test_one_member_leaves_out_the_last_rows_still():
     last = np.arange(ROWS) >= 90
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, last=last)
-    left_out = more_rows.left_out_by_one(members, last, seed=0)
+    left_out = candidates.left_out_by_one(members, last, seed=0)
     assert np.sum(1.0 - left_out.weights) == 30.0
     assert set(left_out.folds[0, ~last]) == {-1}
 
 
 def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
-    chosen, found = more_rows.choice_with_more_rows, []
+    chosen, found = candidates.choice_with_more_rows, []
 
     def watched(choice, *arguments):
         found.append((choice, chosen(choice, *arguments)))
         return found[-1][1]
 
-    monkeypatch.setattr(more_rows, "choice_with_more_rows", watched)
+    monkeypatch.setattr(candidates, "choice_with_more_rows", watched)
     better = trained()
     ((before, after),) = found
     assert after is not None
@@ -77,7 +77,7 @@ def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
     def refused(choice, *arguments):
         weights.extend(choice.model.get_weights())
 
-    monkeypatch.setattr(more_rows, "choice_with_more_rows", refused)
+    monkeypatch.setattr(candidates, "choice_with_more_rows", refused)
     same = trained()
     assert same.recipe["steps_on_more_rows"] == 0
     for kept, before in zip(same.model.get_weights(), weights, strict=True):

@@ -44,7 +44,7 @@ def inspect(
         from tfbbb.cli.job_options import parse_columns, validate_fields
         from tfbbb.tables.scan import read_cells
         from tfbbb.tables.schema import infer_features, parse_overrides
-        from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
+        from tfbbb.training.split import find_rows_with_target, infer_schema
 
         overrides = {**dict.fromkeys(text or (), "text"), **parse_columns(column or ())}
         table = read_cells(data, sheet=sheet, notify=echo_note)

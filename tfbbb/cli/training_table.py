@@ -55,7 +55,7 @@ def _find_schema(
     import pyarrow as pa
 
     from tfbbb.tables.table_error import ColumnError
-    from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
+    from tfbbb.training.split import find_rows_with_target, infer_schema
 
     known, choice = find_rows_with_target(table, job)
     if not known.all():

@@ -1,27 +1,86 @@
-"""Trains the networks that are tried for a table, one after the other."""
+"""Trains the networks that are tried for a table, and goes on with the best one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.left_out_error import Trial
+from tfbbb.training.job_clock import JobClock
+from tfbbb.training.left_out_error import WORST_ERROR, Trial, most_likely
 from tfbbb.training.loop import Outcome, fit
-from tfbbb.training.plan import TrainingPlan
+from tfbbb.training.plan import TrainingPlan, kl_schedule_at
 from tfbbb.training.run import Candidate, Run
-from tfbbb.training.spec.families import KLSchedulePart
-from tfbbb.training.temperature_choice import TemperatureChoice, choose
+from tfbbb.training.spec.families import KLSchedulePart, LikelihoodPart, likelihoods
+from tfbbb.training.target_likelihood import LikelihoodChoice
+from tfbbb.training.temperature_choice import (
+    TemperatureChoice,
+    choice_with_more_rows,
+    choose,
+)
 from tfbbb.training.untempering import can_untemper, untemper
 
 # Of the time of the steps, where members go on after the trial.
 _TIME_OF_TRIAL = 0.75
 # Of a network with one temperature that was compared with no other.
 _NOT_COMPARED = Trial(temperature=1.0, log_likelihood=0.0, factor=1.0)
+_MIXTURE = likelihoods.make("normal_mixture", components=2)
+
+
+def train_in_turn(
+    choice: LikelihoodChoice | None,
+    train: Callable[[int, LikelihoodPart | None], list[Candidate]],
+    clock: JobClock,
+) -> tuple[list[Candidate], dict[str, str]]:
+    """Trains with the likelihood that was chosen, and with others while it is no good.
+
+    One that diverges gives way to the next by likelihood. One whose networks predict
+    rows left out far worse than a constant gives way to the default, whose mean is
+    linear in the output of the network, if half of the time is left. If the sum of the
+    predictions is off then, as where most amounts are 0, a mixture of two normals is
+    tried: one of them can be the zeros.
+    """
+    parts: list[LikelihoodPart | None] = [None]
+    default = None
+    if choice is not None:
+        by_likelihood = sorted(choice.trials, key=lambda trial: -trial.log_likelihood)
+        others = [trial.likelihood for trial in by_likelihood]
+        parts = [choice.likelihood, *(x for x in others if x != choice.likelihood)]
+        default = choice.trials[0].likelihood if choice.trials else choice.likelihood
+        parts.append(_MIXTURE)
+    candidates: list[Candidate] = []
+    outcomes: dict[str, str] = {}
+    error: TrainingDivergedError | None = None
+    is_poor = is_off = False
+    for number, part in enumerate(parts):
+        if (part is _MIXTURE and not is_off) or (
+            is_poor and part not in (default, _MIXTURE)
+        ):
+            continue
+        if is_poor and not clock.has_time_for_more:
+            break
+        name = "" if part is None else part.name
+        try:
+            found = train(number, part)
+        except TrainingDivergedError as diverged:
+            outcomes[name], error = "diverged", diverged
+            continue
+        candidates += found
+        best = most_likely([each.trial for each in found])
+        if best.relative_error <= WORST_ERROR and not best.is_off:
+            outcomes[name] = "trained"
+            break
+        outcomes[name], is_poor = "poor", True
+        is_off = most_likely([each.trial for each in candidates]).is_off
+    if error is not None and not candidates:
+        raise error
+    return candidates, outcomes
 
 
 def train_candidates(
@@ -150,3 +209,79 @@ def _at_temperature_1(
     model.assign_temperature(1.0)
     found = choose(model, replace(members.measuring, temperatures=(1.0,)), *rows)
     return replace(found, trials=(*choice.trials, *found.trials))
+
+
+def train_after_trial(run: Run) -> tuple[Candidate, int]:
+    """Goes on training the members of the best temperature of the best network.
+
+    If several members left out each row, all of these but one now train on it, too. The
+    number of steps is 0 if rows left out gain nothing: then the network is as before.
+    """
+    candidate, prepared, members = run.best, run.prepared, run.members
+    choice, seed = candidate.choice, run.spec.training.seed
+    assert choice is not None
+    sees_more = sees_more_rows(members)
+    going_on, said = replace(members, temperatures=(1.0,)), "go on training"
+    if sees_more:
+        groups = prepared.groups if prepared.last is None else prepared.last
+        going_on = left_out_by_one(members, groups, seed)
+        said += " with more rows"
+    model = candidate.model.members.mixture(range(members.group_size))
+    run.report.begin()
+    try:
+        outcome = fit_members(
+            run,
+            model,
+            going_on,
+            run.plan.after_trial,
+            kl_schedule_at(choice.best.temperature),
+            folder="after_trial/",
+            name=candidate.name,
+            stage=f"{going_on.num_members} members {said}",
+            seed=seed + 1,
+        )
+        measured = going_on.measuring, *run.measured_rows()
+        if sees_more:
+            more = choice_with_more_rows(choice, members.measuring, model, *measured)
+            if more is None:
+                return candidate, 0
+            more = replace(more, model=model)
+            return replace(candidate, model=model, choice=more), outcome.step
+        found = choose(model, *measured)
+    except (TrainingDivergedError, NotFiniteError):
+        return candidate, 0
+    best = replace(found.best, temperature=choice.best.temperature)
+    if most_likely([candidate.trial, best]) is candidate.trial:
+        return candidate, 0
+    trials = tuple(best if each is choice.best else each for each in choice.trials)
+    found = replace(found, best=best, trials=trials)
+    before = candidate.outcome
+    outcome = replace(
+        outcome,
+        step=before.step + outcome.step,
+        epoch=before.epoch + outcome.epoch,
+        best_epoch=before.epoch + outcome.best_epoch,
+    )
+    trained = replace(candidate, model=model, choice=found, trial=best, outcome=outcome)
+    return trained, outcome.step - before.step
+
+
+def sees_more_rows(members: MemberRows) -> bool:
+    """Whether several members left out each row, so that one alone may go on to."""
+    return members.folds is not None and len(members.folds) > 1
+
+
+def left_out_by_one(
+    members: MemberRows, groups: np.ndarray | None, seed: int
+) -> MemberRows:
+    """Returns members of which one, drawn by group, still leaves out each row."""
+    assert members.folds is not None
+    repeats, num_rows = members.folds.shape
+    if groups is None:
+        groups = np.arange(num_rows)
+    names, group = np.unique(groups, return_inverse=True)
+    generator = np.random.default_rng([seed, num_rows])
+    repeat = generator.integers(repeats, size=len(names))[group]
+    fold = members.folds[repeat, np.arange(num_rows)]
+    places = np.where(fold < 0, -1, repeat * members.num_folds + fold).astype(np.int32)
+    return replace(members, temperatures=(1.0,), folds=places[np.newaxis])

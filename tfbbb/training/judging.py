@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
 from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
@@ -38,6 +39,17 @@ from tfbbb.tables.memory_rows import MemoryRows
 _MOST_NUMBERS = 4_000_000
 # Of held-out rows, each of which is scored by the spread of the others.
 _FOLDS = 4
+
+# The last part of a training, whose loss is compared with that of the part before.
+_PART = 0.1
+_FEWEST_LOSSES, _FEWEST_TO_COMPARE = 3, 3
+# Of the drop of the whole training. The decay of the learning rate and cold posteriors,
+# which fit their rows ever better, let the loss of a settled training fall a little.
+_LEAST_SHARE = 0.05
+# In nats per row. Smaller differences change no decision.
+_LEAST_DROP = 0.02
+# Of the step of the targets, whose rounding has the variance 1/12, and of their spread.
+_NEAR_ROUNDING, _TINY_NOISE = 1.5 / np.sqrt(12.0), 1e-3
 
 # Inputs, targets and weights, None for 1.
 Rows = tuple[Inputs, np.ndarray, np.ndarray | None]
@@ -232,3 +244,40 @@ def _as_array(tensor: tf.Tensor) -> np.ndarray:
     if tensor.dtype != tf.string:
         return values
     return np.array([text.decode() for text in values], dtype=object)
+
+
+def describe_convergence(
+    losses: Sequence[float],
+    aleatoric: np.ndarray | None,
+    targets: np.ndarray,
+    resolution: float | None,
+) -> Config:
+    """Describes whether the loss still falls, or noise is missing."""
+    said, drop = [], _drop(losses)
+    falls = drop > _LEAST_DROP and drop > _LEAST_SHARE * (losses[0] - min(losses))
+    if falls:
+        said.append("The loss was still falling at the end: train more epochs.")
+    noise = None
+    if aleatoric is not None:
+        noise, spread = float(np.sqrt(np.median(aleatoric))), float(np.std(targets))
+        if resolution is not None and noise <= _NEAR_ROUNDING * resolution:
+            said.append(
+                "The noise is at its floor, the rounding of the targets to steps of "
+                f"{shown_number(resolution, 6)}: a column may give the target away."
+            )
+        elif resolution is None and noise <= _TINY_NOISE * spread:
+            said.append(
+                f"There is almost no noise ({shown_number(noise, 2)}, where the "
+                f"targets have a standard deviation of {shown_number(spread, 2)}): a "
+                "column may give the target away."
+            )
+    return {"loss_drop": drop, "loss_falls": falls, "noise": noise, "warnings": said}
+
+
+def _drop(losses: Sequence[float]) -> float:
+    """Returns the drop of the loss at the end; 0 of too few losses."""
+    if len(losses) < _FEWEST_LOSSES:
+        return 0.0
+    size = max(round(_PART * len(losses)), min(_FEWEST_TO_COMPARE, len(losses) // 2))
+    last = np.asarray(losses, np.float64)[-2 * size :]
+    return float(last[:size].mean() - last[size:].mean())

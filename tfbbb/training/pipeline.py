@@ -21,8 +21,12 @@ from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
-from tfbbb.training.candidates import train_candidates
-from tfbbb.training.convergence import describe_convergence
+from tfbbb.training.candidates import (
+    sees_more_rows,
+    train_after_trial,
+    train_candidates,
+    train_in_turn,
+)
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.familiarity import (
     describe_extrapolation,
@@ -30,11 +34,9 @@ from tfbbb.training.familiarity import (
     fit_familiarity,
 )
 from tfbbb.training.held_out import LEVELS, drift_reference
-from tfbbb.training.judging import TrainingBaselines
+from tfbbb.training.judging import TrainingBaselines, describe_convergence
 from tfbbb.training.left_out_error import competes
-from tfbbb.training.likelihood_turns import train_in_turn
 from tfbbb.training.loop import seconds_per_step
-from tfbbb.training.more_rows import sees_more_rows, train_after_trial
 from tfbbb.training.network import make_network
 from tfbbb.training.plan import (
     SPARSE,

@@ -22,9 +22,8 @@ from tfbbb.tables.values import first_row, without_views
 from tfbbb.training.column_choice import HELD_OUT, choose_columns, has_more_columns_than
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_folds
-from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec
-from tfbbb.training.split import Split, split_rows
+from tfbbb.training.split import Split, find_rows_with_target, infer_schema, split_rows
 from tfbbb.training.target_means import RowMeans, with_target_means
 
 # Rows of a file whose texts are in memory while their mean targets are found.

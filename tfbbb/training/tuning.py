@@ -20,11 +20,10 @@ from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.given_table import as_source
 from tfbbb.training.job_clock import Progress
-from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec, SpecError
 from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.spec.training import Validation
-from tfbbb.training.split import split_rows
+from tfbbb.training.split import find_rows_with_target, infer_schema, split_rows
 from tfbbb.training.table import train_table
 from tfbbb.training.trained_table import TrainedTable
 

@@ -120,7 +120,7 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
 
     from tfbbb.scores.metrics import out_of_distribution_auroc
     from tfbbb.training import train_table
-    from tfbbb.training.held_out import held_out_figures
+    from tfbbb.training.recalibration import held_out_figures
 
     columns = {f"x{column}": split.data[:, column] for column in split.features}
     table = pa.table({**columns, "y": split.data[:, split.target]})

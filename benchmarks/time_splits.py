@@ -107,7 +107,7 @@ def figures(table: SourceTable, number: int, spec: Mapping[str, Any]) -> dict[st
     """Trains a job on the rows before the test; returns figures of the test."""
     from tfbbb.tables import read_table
     from tfbbb.training import train_table
-    from tfbbb.training.held_out import held_out_figures
+    from tfbbb.training.recalibration import held_out_figures
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")

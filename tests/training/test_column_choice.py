@@ -5,8 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import Schema
-from tfbbb.training.column_choice import choose_columns, remark_on_choice
-from tfbbb.training.preparation import prepare
+from tfbbb.training.preparation import choose_columns, prepare, remark_on_choice
 from tfbbb.training.spec import JobSpec
 
 ROWS, COLUMNS = 100, 150

@@ -41,7 +41,6 @@ def start(**changes):
         spec=spec,
         weights=None,
         parent=None,
-        name_of_parent="None",
         directory=None,
         checkpoint_seconds=30.0,
         xla=False,

@@ -12,7 +12,7 @@ import tfbbb
 from tfbbb.model.training_rows import TrainingRows
 from tfbbb.training import train_table
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.held_out import prediction_figures
+from tfbbb.training.recalibration import prediction_figures
 
 ROWS, MEMBERS = 24, 6
 

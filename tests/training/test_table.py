@@ -16,8 +16,8 @@ from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
-from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.preparation import prepare
+from tfbbb.training.recalibration import held_out_figures
 
 ROWS = 400
 NOISE = 2.0

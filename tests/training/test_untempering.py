@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.training.untempering import untemper
+from tfbbb.training.parent_version import untemper
 
 NOISE = 0.7
 

@@ -1,6 +1,6 @@
 """The JSON form of a report, which `service/web/report_parts.js` shows.
 
-A version has the report of its training (`tfbbb.training.version_report`), and `tfbbb
+A version has the report of its training (`tfbbb.training.trained_table`), and `tfbbb
 report` makes one of any table with targets. `docs/service.md` shows the fields.
 """
 

@@ -15,6 +15,7 @@ from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.left_out_error import WORST_ERROR, Trial, most_likely
 from tfbbb.training.loop import Outcome, fit
+from tfbbb.training.parent_version import can_untemper, untemper
 from tfbbb.training.plan import TrainingPlan, kl_schedule_at
 from tfbbb.training.run import Candidate, Run
 from tfbbb.training.spec.families import KLSchedulePart, LikelihoodPart, likelihoods
@@ -24,7 +25,6 @@ from tfbbb.training.temperature_choice import (
     choice_with_more_rows,
     choose,
 )
-from tfbbb.training.untempering import can_untemper, untemper
 
 # Of the time of the steps, where members go on after the trial.
 _TIME_OF_TRIAL = 0.75
@@ -184,7 +184,7 @@ def fit_members(
         fingerprint=" ".join(
             [
                 run.spec.model_dump_json(),
-                run.name_of_parent,
+                "" if run.parent is None else run.parent.sha256,
                 f"{plan.temperatures} {folder} {name}",
             ]
         ),

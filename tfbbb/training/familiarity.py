@@ -1,7 +1,7 @@
 """The familiarity of rows, and what widens unfamiliar ones, of a table's model."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from keras import tree
@@ -64,9 +64,7 @@ def changes_by_missing(
 ) -> np.ndarray | None:
     """Returns how missing cells change the locations of rows: see `Extrapolation`.
 
-    The changes of a column are as small as 90 % intervals allow that are to cover 90 %
-    of the targets of rows without its value, but for bounds: a network has learned how
-    sure it is of such rows only if training rows lack the value.
+    They are as small as intervals allow that cover 90 % of the targets of such rows.
     """
     places, likelihood = familiarity.places, model.likelihood
     assert places is not None
@@ -79,34 +77,28 @@ def changes_by_missing(
     assert known is not None
     num_missing = np.asarray(familiarity.rows)[:, width:].sum(axis=0)
 
-    blank = [_without(given, _column(familiarity, place)) for place in range(width)]
-    whole, *found = _predict(model, [given, *blank], seed)
+    columns: Sequence[str | int] = familiarity.columns or range(width)
+    blank = [_without(given, name) for name in columns]
+    (whole, _), *found = _predict(model, [given, *blank], seed)
     changes = []
-    for without, lacking in zip(found, num_missing, strict=True):
-        change = without.locations - whole.locations
+    for (locations, deviations), lacking in zip(found, num_missing, strict=True):
+        change = locations - whole
         # Rows that lack the value do not change.
         changed = max(int((change != 0.0).any(axis=1).sum()), 1)
         variance = np.square(change).sum(axis=0) / changed
         least = 0.0 if lacking >= LEAST_ROWS else 0.8
-        factor = _widening(known, without, variance, least)
+        factor = _widening(np.abs(known - locations), deviations, variance, least)
         changes.append(change * np.sqrt(factor / changed))
     return np.stack(changes, axis=1)
 
 
-class Prediction(NamedTuple):
-    """The locations of rows, mean over the draws, and a deviation of targets, [n, k].
-
-    The deviation is that of normal targets with the same upper quantile of 95 %.
-    """
-
-    locations: np.ndarray
-    deviations: np.ndarray
-
-
 def _predict(
     model: BayesianModel, parts: Sequence[Inputs], seed: int
-) -> list[Prediction]:
-    """Predicts parts of rows, all at once and by the same draws of the weights."""
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Returns locations and deviations of parts of rows, by the same draws, [n, k].
+
+    A deviation is that of normal targets with the same upper quantile of 95 %.
+    """
     ends = np.cumsum([len(tree.flatten(part)[0]) for part in parts])[:-1]
     rows = tree.map_structure(lambda *columns: np.concatenate(columns), *parts)
     found = model.predictive(rows, _DRAWS, method="weight", seed=seed)
@@ -116,22 +108,17 @@ def _predict(
         lambda outputs: np.asarray(outputs)[..., : upper.shape[1]].mean(axis=1)
     )
     deviations = (upper - locations) / _REACH
-    return list(map(Prediction, np.split(locations, ends), np.split(deviations, ends)))
-
-
-def _column(familiarity: Familiarity, place: int) -> str | int:
-    return place if familiarity.columns is None else familiarity.columns[place]
+    return list(zip(np.split(locations, ends), np.split(deviations, ends), strict=True))
 
 
 def _widening(
-    known: np.ndarray, found: Prediction, variance: np.ndarray, least: float
+    errors: np.ndarray, deviations: np.ndarray, variance: np.ndarray, least: float
 ) -> float:
     """Returns the part of a further variance with which intervals cover 90 %."""
-    errors = np.abs(known - found.locations)
     # They have trained the model: one standard error more.
     share = min(0.9 + 0.3 / np.sqrt(len(errors)), 1.0)
     for factor in np.linspace(least, 1.0, 11):
-        reach = _REACH * np.sqrt(np.square(found.deviations) + factor * variance)
+        reach = _REACH * np.sqrt(np.square(deviations) + factor * variance)
         if (errors <= reach).mean() >= share:
             break
     return float(factor)

@@ -115,19 +115,9 @@ class TimeLeft:
 class JobClock:
     """Times the parts of a training, estimates what is left, and keeps its limit.
 
-    The parts have expected durations. Those that are over tell how fast the machine is
-    at present, and reports of steps how long the others take.
-
-    `elapsed` are seconds that passed before, such as to start a process, `seconds`
-    those of each part that is over, `limit` those of the whole training, and `rows`
-    measure the model.
-
-    Example:
-
-    >>> clock = JobClock()
-    >>> clock.begin("reading")
-    >>> clock.left().stage
-    'reading the table'
+    Parts that are over tell how fast the machine is at present, and reports of steps
+    how long the others take. `elapsed` are seconds that passed before, `seconds` those
+    of each part that is over, and `rows` measure the model.
     """
 
     def __init__(

@@ -27,17 +27,7 @@ def make_network(
     seed: int | None = None,
     prior: FromPosterior | None = None,
 ) -> BayesianModel:
-    """Builds the untrained network of a spec.
-
-    Its hidden layers are named `hidden_1` and so on, and the last one `output`.
-
-    Example:
-
-    >>> from tfbbb.tables import Schema, samples
-    >>> schema = Schema.infer(samples.diabetes(), "progression")
-    >>> make_network(schema, ModelSpec(hidden_units=(50,))).output_shape
-    (None, 3)
-    """
+    """Builds the untrained network of a spec: `hidden_1` and so on, and `output`."""
     inputs, features = preprocessing(
         schema, piecewise_linear=spec.numeric_encoding == "piecewise_linear"
     )

@@ -33,7 +33,6 @@ from tfbbb.training.familiarity import (
     fit_extrapolation,
     fit_familiarity,
 )
-from tfbbb.training.held_out import LEVELS, drift_reference
 from tfbbb.training.judging import TrainingBaselines, describe_convergence
 from tfbbb.training.left_out_error import competes
 from tfbbb.training.loop import seconds_per_step
@@ -45,7 +44,12 @@ from tfbbb.training.plan import (
     kl_schedule_at,
 )
 from tfbbb.training.preparation import Prepared, prepare
-from tfbbb.training.recalibration import calibrate, make_recalibration
+from tfbbb.training.recalibration import (
+    LEVELS,
+    calibrate,
+    drift_reference,
+    make_recalibration,
+)
 from tfbbb.training.recipe import describe_recipe
 from tfbbb.training.run import Candidate, Run
 from tfbbb.training.spec import JobSpec, ModelSpec
@@ -56,8 +60,7 @@ from tfbbb.training.target_likelihood import (
     bounds_of_targets,
     choose_likelihood,
 )
-from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.version_report import VersionReport
+from tfbbb.training.trained_table import TrainedTable, VersionReport
 
 # The warning about a version that does not become `latest`.
 WAITS = (

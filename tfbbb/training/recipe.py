@@ -7,10 +7,9 @@ import numpy as np
 
 from tfbbb.base.texts import fold_sentences
 from tfbbb.base.types import Config
-from tfbbb.training.column_choice import remark_on_choice
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import Trial
-from tfbbb.training.preparation import Prepared
+from tfbbb.training.preparation import Prepared, remark_on_choice
 from tfbbb.training.run import Run
 
 # The standard error of a coverage of 90 % is then 5 %.
@@ -128,8 +127,6 @@ def _remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str
         found += fold_sentences(
             _rare_classes(prepared.schema.classes, prepared.rows.targets(), members)
         )
-    elif members.weights is not None:
-        found += _constant_targets(prepared.rows.targets(), members.weights)
     return found
 
 
@@ -146,15 +143,4 @@ def _rare_classes(
         yield (
             f"The class {name!r} has {rows}{few}, too few to learn it and to measure "
             "it; add rows, or merge it with another class."
-        )
-
-
-def _constant_targets(targets: np.ndarray, weights: np.ndarray) -> Iterator[str]:
-    values = targets.reshape(len(targets), -1)[:, :1]
-    least = np.min(np.where(weights > 0, values, np.inf), axis=0)
-    greatest = np.max(np.where(weights > 0, values, -np.inf), axis=0)
-    if number := int(np.sum(least == greatest)):
-        yield (
-            f"The target has a single value in the training rows of {number} of "
-            f"{len(least)} members: it differs in very few rows, too few to learn why."
         )

@@ -60,15 +60,9 @@ class ProgressOfAll:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A trained network.
+    """A trained network: the mixture of the members of its best temperature.
 
-    Attributes:
-        name: What tells the network apart from the others of the plan.
-        network: The network, without members.
-        model: The mixture of the members of its best temperature.
-        choice: How the temperature was chosen; None if there was nothing to choose.
-        outcome: How the training ended.
-        trial: The trial that is compared with those of other networks.
+    The choice of the temperature is None if there was nothing to choose.
     """
 
     name: str
@@ -90,8 +84,6 @@ class Run:
     spec: JobSpec
     weights: np.ndarray | None
     parent: ParentVersion | None
-    # Digest or path of the parent, which a checkpoint must match.
-    name_of_parent: str
     serving: ServingVersion | None = None
     directory: Path | None
     checkpoint_seconds: float

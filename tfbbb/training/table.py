@@ -147,9 +147,6 @@ def train_table(
         spec=spec,
         weights=weights,
         parent=parent,
-        name_of_parent=start_from.sha256
-        if isinstance(start_from, ParentVersion)
-        else str(start_from),
         serving=serving,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,

@@ -58,13 +58,9 @@ def choose(
     see `tfbbb.training.left_out_error`.
 
     Each temperature is calibrated first: one factor, fitted to the rows left out. If a
-    row is left out by m members, the factor suits mixtures of m members. The mixture
-    of all members is better than that: its factor is extrapolated from the factors for
-    mixtures of one and of m members, by the law `log f = a + b / m` of an average of m
-    terms. Conformal intervals follow this law; the density goes three quarters of the
-    way.
-
-    Raises `NotFiniteError` if no temperature has a finite likelihood.
+    row is left out by m members, the factor suits mixtures of m members; that for all
+    members is extrapolated from mixtures of one and of m members, by the law
+    `log f = a + b / m` of an average of m terms.
     """
     likelihood = model.likelihood
     num_rows = len(targets)

@@ -1,14 +1,17 @@
-"""The result of training on a table."""
+"""The result of training on a table, and the report of its version."""
 
+import json
 import math
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.types import Config
@@ -16,14 +19,33 @@ from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines
+from tfbbb.judging.explain.effects import effect
+from tfbbb.judging.explain.importance import permutation_importance
+from tfbbb.judging.explain.rows import Rows, predicted, sampled
+from tfbbb.judging.explain.variance_split import variance_split
+from tfbbb.judging.report import (
+    FORMAT,
+    MOST_ROWS,
+    calibration,
+    explanations,
+    held_out,
+    rounded,
+)
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.tables import Schema
+from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
+from tfbbb.tables import Schema, TableScan
+from tfbbb.tables.notations.words import spellings
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.parent_version import continuation_files
+from tfbbb.training.run import Run
 from tfbbb.training.spec import JobSpec
 
-if TYPE_CHECKING:
-    from tfbbb.training.version_report import VersionReport
+# Rows times columns behind the importance, and the fewest rows of a wide table.
+_ROWS_TIMES_COLUMNS, _FEWEST_ROWS = 8000, 100
+_MOST_EFFECTS, _POINTS, _ROWS_OF_EFFECT = 12, 15, 50
+_DRAWS = 20
+# The rows that show how a table writes two values.
+_ROWS_READ = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,9 +59,8 @@ class TrainedTable:
         num_training_rows: Number of training rows.
         held_out_rows: Indices of the held-out rows; empty if the metrics are those of
             all rows, each predicted by members that did not train on it.
-        metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`. If the
-            model is recalibrated, each row is scored by a recalibration that was fitted
-            to other held-out rows.
+        metrics: Metrics on the held-out rows. If the model is recalibrated, each row is
+            scored by a recalibration that was fitted to other held-out rows.
         log_likelihoods: Log-likelihood of each row that the metrics are of, [n], whose
             mean is that of the metrics if rows have no weights.
         recalibration_choice: What was tried as recalibration, what was chosen and why.
@@ -49,8 +70,7 @@ class TrainedTable:
         baselines: The baselines, fitted to the training rows.
         drift_reference: The scores of the held-out rows; None if members leave out
             folds of the rows.
-        report: What the training measured, for people: see
-            `tfbbb.training.version_report`.
+        report: What the training measured, for people: see `VersionReport`.
         clock: Times the export, too; None for a model that no training has made.
     """
 
@@ -127,30 +147,23 @@ class TrainedTable:
             lineage: As for `export`; an ONNX file has none.
             **options: As for `export`.
         """
-        self._begin("report")
+        clock = self.clock or JobClock()
+        clock.begin("report")
         if format != "onnx":
-            options |= self._description(lineage)
-        self._begin("model")
+            options |= {
+                "metrics": self.metrics,
+                "recalibration_choice": self.recalibration_choice,
+                "lineage": {
+                    **(lineage or {}),
+                    "recipe": dict(self.recipe),
+                    "judgement": dict(self.judgement),
+                },
+                "extra_files": self._extra_files(clock),
+            }
+        clock.begin("model")
         self.model.export_predictive(path, format=format, schema=self.schema, **options)
 
-    def _begin(self, part: str) -> None:
-        if self.clock is not None:
-            self.clock.begin(part)
-
-    def _description(self, lineage: Config | None) -> Config:
-        """Returns what a SavedModel tells beside the model and its schema."""
-        return {
-            "metrics": self.metrics,
-            "recalibration_choice": self.recalibration_choice,
-            "lineage": {
-                **(lineage or {}),
-                "recipe": dict(self.recipe),
-                "judgement": dict(self.judgement),
-            },
-            "extra_files": self._extra_files(),
-        }
-
-    def _extra_files(self) -> dict[str, bytes]:
+    def _extra_files(self, clock: JobClock) -> dict[str, bytes]:
         files = continuation_files(self.model, self.schema, self.spec)
         if self.baselines is not None:
             files[BASELINES_FILE] = self.baselines.to_json()
@@ -158,7 +171,139 @@ class TrainedTable:
             files[REFERENCE_FILE] = self.drift_reference.to_json()
         if self.report is not None:
             # A limit is one of the clock on the wall, however busy the machine is.
-            limited = self.clock is not None and math.isfinite(self.clock.limit)
+            limited = math.isfinite(clock.limit)
             now = time.monotonic if limited else time.process_time
-            files[REPORT_FILE] = self.report.to_json(now)
+            report = self.report.to_dict(now)
+            files[REPORT_FILE] = json.dumps(report, allow_nan=False).encode()
         return files
+
+
+@dataclass(frozen=True)
+class VersionReport:
+    """What a training measured.
+
+    Calibration and held-out rows come from the prediction that gave the metrics.
+    `to_dict` computes the explanations, from at most 500 rows and for some seconds by a
+    clock: only exported versions need them.
+    """
+
+    model: BayesianModel
+    columns: Sequence[str]
+    figures: Config
+    diagnosis: Diagnosis
+    rows: Rows
+    targets: np.ndarray
+    places: np.ndarray
+    num_rows: int
+    seconds: float
+    spellings: Mapping[str, dict[float, str]] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, run: Run) -> "VersionReport":
+        """Measures a trained model on the rows that its metrics are of."""
+        model, schema, calibrated = run.best.model, run.prepared.schema, run.calibrated
+        recipe, targets, places = run.recipe, run.targets, run.places
+        prediction = calibrated.prediction
+        classes = list(schema.classes)
+        generator = np.random.default_rng(0)
+        figures = {
+            "task": schema.task,
+            "target": schema.target.name,
+            "classes": classes,
+            "metrics": dict(calibrated.metrics),
+            "metrics_from": recipe["metrics_from"],
+            "judgement": dict(run.judgement),
+            "remarks": list(recipe["remarks"]),
+            "calibration": calibration(prediction, targets, generator),
+            "held_out": held_out(prediction, targets, places, classes, generator),
+            "tried": {
+                "chosen": recipe["chosen"],
+                "networks": recipe["tried"],
+                "likelihoods": recipe["likelihoods"],
+                "recalibration": dict(calibrated.choice),
+            },
+        }
+        chosen = sampled(len(targets), MOST_ROWS, generator)
+        names = [column.name for column in schema.features]
+        return cls(
+            model,
+            _by_linear_model(names, run.baselines.of_all),
+            figures,
+            diagnosed(model, prediction, targets, None),
+            Rows.read(run.inputs, names).take(chosen),
+            targets[chosen],
+            places[chosen],
+            len(targets),
+            run.clock.seconds_to_report,
+            _spellings(run.source, schema),
+        )
+
+    def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
+        """Explains the model, and returns the report."""
+        end_of_importance = clock() + 0.5 * self.seconds
+        end = end_of_importance + 0.5 * self.seconds
+        model, rows = self.model, self.rows
+        names = list(rows.columns)
+        split = variance_split(predicted(model, rows, None, None))
+        importance, effects = None, []
+        if clock() < end_of_importance:
+            importance = permutation_importance(
+                model,
+                rows.inputs,
+                self.targets,
+                names=names,
+                repeats=1,
+                max_rows=max(_FEWEST_ROWS, _ROWS_TIMES_COLUMNS // len(names)),
+                num_samples=_DRAWS,
+                track=lambda _: takewhile(
+                    lambda _: clock() < end_of_importance, self.columns
+                ),
+            )
+            measured = [found.name for found in importance]
+            effects = [
+                effect(
+                    model,
+                    rows.inputs,
+                    name,
+                    names=names,
+                    points=_POINTS,
+                    max_rows=_ROWS_OF_EFFECT,
+                    num_samples=_DRAWS,
+                ).spelled(self.spellings.get(name, {}))
+                for name in takewhile(lambda _: clock() < end, measured[:_MOST_EFFECTS])
+                if rows.has_values(name)
+            ]
+        share = share_of_total(split.epistemic, split.epistemic + split.aleatoric)
+        found: Config = rounded(
+            {
+                "format": FORMAT,
+                **self.figures,
+                "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
+                **explanations(
+                    split, self.places, importance, effects, names, self.num_rows
+                ),
+            }
+        )
+        return found
+
+
+def _spellings(
+    source: pa.Table | TableScan, schema: Schema
+) -> dict[str, dict[float, str]]:
+    """Returns how the first rows write the values of columns of two values."""
+    notations = {column.name: column.notation for column in schema.features}
+    rows = source.head(_ROWS_READ) if isinstance(source, TableScan) else source
+    return spellings(rows, notations)
+
+
+def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:
+    """Returns the columns, those with the greatest weight in a linear model first."""
+    weights = baselines.models[-1].weights
+    if weights is None:
+        return list(names)
+    sizes, first = {}, 0
+    for column in baselines.encoding.columns:
+        part = np.abs(weights[first : first + column.width])
+        sizes[column.name] = float(part.max(initial=0.0))
+        first += column.width
+    return sorted(names, key=lambda name: -sizes[name])

@@ -72,18 +72,7 @@ class TunedTable:
         compared = len(self.test_of_default) > 0
         gains = self.test - self.test_of_default if compared else self.test_of_default
         return {
-            "trials": [
-                {
-                    "number": trial.number,
-                    "state": trial.state.name.lower(),
-                    "params": dict(trial.params),
-                    "fields": trial.user_attrs["fields"],
-                    "seconds": _seconds(trial),
-                    **_of(trial, "error"),
-                    **_figures("held_out", held_out(trial)),
-                }
-                for trial in self.trials
-            ],
+            "trials": list(map(_described, self.trials)),
             "default": self.default.number,
             "best": self.best.number,
             "test": {
@@ -181,8 +170,9 @@ def tune(
     given = _spec_of_trials(spec)
     with _quiet_optuna():
         study = _open_study(storage, given, rows, test)
-        search = _Search(study, given, rows, test, space or partial(_suggest, given))
-        ended = search.run(trials, finished)
+        suggest = space or partial(_suggest, given)
+        train = partial(_train, spec=given, rows=rows, test=test, space=suggest)
+        ended = _run(study, train, trials, finished)
     default = next(trial for trial in ended if _is_default(trial))
     # Of equal ones, and if none is complete, the default.
     best = max((default, *ended), key=_value)
@@ -203,55 +193,51 @@ def held_out(trial: "optuna.trial.FrozenTrial") -> np.ndarray:
     return np.asarray(trial.user_attrs.get("log_likelihoods", ()), np.float32)
 
 
-@dataclass(frozen=True)
-class _Search:
-    """The trials of a study, one of which, the default, suggests no fields."""
+def _run(
+    study: "optuna.Study",
+    train: "Callable[[optuna.Trial], float]",
+    number: int,
+    finished: "Callable[[optuna.trial.FrozenTrial], object]",
+) -> "list[optuna.trial.FrozenTrial]":
+    """Runs trials until so many have ended, and the default among them."""
+    shown: set[int] = set()
+    while True:
+        ended = list(filter(_has_ended, study.get_trials(deepcopy=False)))
+        for trial in ended:
+            if trial.number not in shown:
+                finished(trial)
+        shown |= {trial.number for trial in ended}
+        has_default = any(map(_is_default, ended))
+        if has_default and len(ended) >= number:
+            return ended
+        if not has_default:
+            study.enqueue_trial({}, {"default": True})
+        study.optimize(train, n_trials=1)
 
-    study: "optuna.Study"
-    spec: JobSpec
-    rows: pa.Table
-    test: pa.Table
-    space: Space
 
-    def run(
-        self, number: int, finished: "Callable[[optuna.trial.FrozenTrial], object]"
-    ) -> "list[optuna.trial.FrozenTrial]":
-        """Runs trials until so many have ended, and the default among them."""
-        shown: set[int] = set()
-        while True:
-            ended = list(filter(_has_ended, self.study.get_trials(deepcopy=False)))
-            for trial in ended:
-                if trial.number not in shown:
-                    finished(trial)
-            shown |= {trial.number for trial in ended}
-            has_default = any(map(_is_default, ended))
-            if has_default and len(ended) >= number:
-                return ended
-            if not has_default:
-                self.study.enqueue_trial({}, {"default": True})
-            self.study.optimize(self._train, n_trials=1)
-
-    def _train(self, trial: "optuna.Trial") -> float:
-        """Returns the mean log-likelihood of rows left out; NaN after an error."""
-        is_default = _is_default(trial)
-        fields: Config = {} if is_default else self.space(trial)
-        trial.set_user_attr("fields", fields)
-        try:
-            trained = train_table(self.rows, with_fields(self.spec, fields))
-        except TrainingDivergedError:
-            trial.set_user_attr("error", "diverged")
-            return math.nan
-        except Exception as error:
-            if is_default:
-                # No other trial could train this table, either.
-                raise
-            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
-            return math.nan
-        found = trained.log_likelihoods.astype(np.float32)
-        trial.set_user_attr("log_likelihoods", found.tolist())
+def _train(
+    trial: "optuna.Trial", spec: JobSpec, rows: pa.Table, test: pa.Table, space: Space
+) -> float:
+    """Returns the mean log-likelihood of rows left out; NaN after an error."""
+    is_default = _is_default(trial)
+    fields: Config = {} if is_default else space(trial)
+    trial.set_user_attr("fields", fields)
+    try:
+        trained = train_table(rows, with_fields(spec, fields))
+    except TrainingDivergedError:
+        trial.set_user_attr("error", "diverged")
+        return math.nan
+    except Exception as error:
         if is_default:
-            trial.set_user_attr("test", _score_rows(trained, self.test).tolist())
-        return float(np.mean(found, dtype=np.float64))
+            # No other trial could train this table, either.
+            raise
+        trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+        return math.nan
+    found = trained.log_likelihoods.astype(np.float32)
+    trial.set_user_attr("log_likelihoods", found.tolist())
+    if is_default:
+        trial.set_user_attr("test", _score_rows(trained, test).tolist())
+    return float(np.mean(found, dtype=np.float64))
 
 
 def _suggest(spec: JobSpec, trial: "optuna.Trial") -> Config:
@@ -398,13 +384,17 @@ def _digest(spec: JobSpec, *tables: pa.Table) -> str:
     return found.hexdigest()[:16]
 
 
-def _seconds(trial: "optuna.trial.FrozenTrial") -> float:
+def _described(trial: "optuna.trial.FrozenTrial") -> Config:
     assert trial.duration is not None, "The trial has ended."
-    return round(trial.duration.total_seconds(), 1)
-
-
-def _of(trial: "optuna.trial.FrozenTrial", name: str) -> Config:
-    return {name: trial.user_attrs[name]} if name in trial.user_attrs else {}
+    found = {
+        "number": trial.number,
+        "state": trial.state.name.lower(),
+        "params": dict(trial.params),
+        "seconds": round(trial.duration.total_seconds(), 1),
+        **_figures("held_out", held_out(trial)),
+    }
+    told = {key: trial.user_attrs.get(key) for key in ("fields", "error")}
+    return found | {key: value for key, value in told.items() if value is not None}
 
 
 def _figures(name: str, values: np.ndarray) -> dict[str, float | None]:

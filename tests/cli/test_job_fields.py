@@ -8,7 +8,7 @@ from typer import BadParameter
 from tfbbb.bayes.families.arguments import Integer, Number
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.job_options import job_fields, job_options, leave_out
-from tfbbb.training.spec.part import Option, SpecPart
+from tfbbb.training.spec.families import Option, SpecPart
 
 
 def fields(spec=None, **options):

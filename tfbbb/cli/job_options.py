@@ -19,7 +19,7 @@ from tfbbb.base.validation_errors import describe_rule, describe_validation_erro
 from tfbbb.cli.errors import CommandError
 from tfbbb.tables.column_names import describe_missing_columns, list_names
 from tfbbb.training.spec import JobSpec, Version
-from tfbbb.training.spec.part import Option, SpecPart
+from tfbbb.training.spec.families import Option, SpecPart
 
 
 def _parse_units(text: str) -> list[int]:

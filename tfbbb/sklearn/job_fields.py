@@ -13,7 +13,7 @@ from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import JsonObject
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.training.spec import JobSpec, ModelSpec, TrainingSpec
-from tfbbb.training.spec.part import SpecPart
+from tfbbb.training.spec.families import SpecPart
 
 _PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpec}
 # The rows and the target are those of `fit`, the seed is `random_state`, and versions

@@ -20,11 +20,7 @@ from tfbbb.training.spec.families import (
 from tfbbb.training.spec.layers import DenseLayer
 from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.spec.training import Effort, LearningRate
-from tfbbb.training.target_likelihood import (
-    LikelihoodChoice,
-    LikelihoodTrial,
-    default_likelihood,
-)
+from tfbbb.training.target_likelihood import LikelihoodChoice, default_likelihood
 
 # From so many on, a tenth of the rows measures well enough, and costs less.
 FEWEST_ROWS_TO_HOLD_OUT = 5_000
@@ -106,7 +102,6 @@ class TrainingPlan:
     steps_per_epoch: int
     learning_rate: LearningRate
     defaults: _Defaults
-    likelihoods: tuple[LikelihoodTrial, ...] = ()
     simpler: Mapping[str, ModelSpec] = field(default_factory=dict)
 
     @classmethod
@@ -145,16 +140,13 @@ class TrainingPlan:
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
         networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
+        first = next(iter(networks.values()))
+        compares = _compares(spec, repeats, num_rows)
         return cls(
             networks=networks,
-            simpler=_simpler(
-                spec,
-                schema,
-                next(iter(networks.values())),
-                repeats,
-                num_rows,
-                num_training_rows,
-            ),
+            simpler=_simpler(spec, schema, first, num_training_rows)
+            if compares
+            else {},
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -164,7 +156,6 @@ class TrainingPlan:
             steps_per_epoch=steps_per_epoch,
             learning_rate=rate,
             defaults=defaults,
-            likelihoods=() if likelihood is None else likelihood.trials,
         )
 
     @property
@@ -310,18 +301,13 @@ def _chooses_layers(spec: JobSpec) -> bool:
 
 
 def _simpler(
-    spec: JobSpec,
-    schema: Schema,
-    network: ModelSpec,
-    repeats: int,
-    num_rows: int,
-    num_training_rows: int,
+    spec: JobSpec, schema: Schema, network: ModelSpec, num_training_rows: int
 ) -> dict[str, ModelSpec]:
     """Returns a linear network, unless the spec gives layers.
 
     Of many more inputs than rows, few may matter: its prior is then a horseshoe.
     """
-    if not _compares(spec, repeats, num_rows) or not _chooses_layers(spec):
+    if not _chooses_layers(spec):
         return {}
     inputs = sum(
         len(column.categories) + column.buckets or 1 for column in schema.features

@@ -142,14 +142,13 @@ def _with_chosen_columns(
     """
     if not has_more_columns_than(table.num_rows, schema):
         return schema, rows
+    held_out = rows
     if not len(rows.held_out):
         update = {"fraction": _HELD_OUT}
         validation = spec.training.validation.model_copy(update=update)
         training = spec.training.model_copy(update={"validation": validation})
         rows_held_out = spec.model_copy(update={"training": training})
         held_out = split_rows(table, schema, rows_held_out)
-    else:
-        held_out = rows
     places = np.sort(held_out.training)
     fitted = _take(table, places)
     chosen = choose_columns(

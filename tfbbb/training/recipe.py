@@ -64,7 +64,7 @@ def describe_recipe(run: Run) -> Config:
                 "kept": trial.likelihood == likelihood,
                 "outcome": run.outcomes.get(trial.likelihood.name),
             }
-            for trial in plan.likelihoods
+            for trial in (run.likelihoods.trials if run.likelihoods else ())
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),

@@ -153,12 +153,11 @@ def choose_likelihood(
 ) -> LikelihoodChoice:
     """Chooses the likelihood of numbers by rows that were left out.
 
-    A random forest of the ranks of the targets finds the neighbours of each row among
-    other rows, which suits all likelihoods alike. They give the mean and the spread of
-    each row; two to four parameters, common to all rows, give how far the spread is
-    trusted. Student t noise is kept unless another likelihood is better by 0.02 nats
-    per row and two standard errors. A likelihood pays for the error of its mean as a
-    normal density does: half the logarithm of the ratio of the mean squared errors.
+    The neighbours of each row in a random forest give its mean and spread; two to four
+    parameters, common to all rows, give how far the spread is trusted. Student t noise
+    is kept unless another likelihood is better by 0.02 nats per row and two standard
+    errors. A likelihood pays for the error of its mean as a normal density does: half
+    the logarithm of the ratio of the mean squared errors.
     """
     values = np.asarray(targets, np.float64).reshape(-1)
     every = values
@@ -321,26 +320,15 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
     return special.ndtri(ranks[places] / (len(values) + 1.0))
 
 
-def _neighbour_weights(
-    of_rows: np.ndarray, of_others: np.ndarray
-) -> scipy.sparse.csr_array:
-    """Returns the weight of each of m other rows for each of n rows, [n, m]."""
-    trees = of_rows.shape[1]
-    # A number per leaf of all trees.
-    first = np.concatenate([[0], np.cumsum(of_others.max(axis=0) + 1)])
+def _neighbour_weights(of_rows: np.ndarray, of_others: np.ndarray) -> Any:
+    """Returns the weight of each of m other rows for each of n rows, sparse [n, m]."""
+    from sklearn.preprocessing import OneHotEncoder
 
-    def indicators(leaves: np.ndarray) -> scipy.sparse.csr_array:
-        columns = (leaves + first[:-1]).ravel()
-        row_ends = np.arange(0, len(columns) + 1, trees)
-        ones = np.ones(len(columns))
-        return scipy.sparse.csr_array(
-            (ones, columns, row_ends), (len(leaves), first[-1])
-        )
-
-    others = indicators(of_others)
-    sizes = np.maximum(others.sum(axis=0), 1.0)
-    per_leaf = scipy.sparse.diags_array(1.0 / (trees * sizes))
-    return (indicators(of_rows) @ per_leaf @ others.T).tocsr()
+    leaves = OneHotEncoder().fit(of_others)
+    others = leaves.transform(of_others)
+    sizes = np.asarray(others.sum(axis=0)).ravel()
+    per_leaf = scipy.sparse.diags_array(1.0 / (of_rows.shape[1] * sizes))
+    return leaves.transform(of_rows) @ per_leaf @ others.T
 
 
 def _spread(variance: np.ndarray, trust: float) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The parts of a spec that name a family, with or without options."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import (
     Annotated,
     Any,
@@ -15,6 +16,7 @@ from typing import (
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     GetCoreSchemaHandler,
     create_model,
@@ -22,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.strategy import Registry, options
 from tfbbb.base.task import Task
 from tfbbb.bayes import estimators as _estimators
@@ -32,16 +35,50 @@ from tfbbb.bayes import priors as _priors
 from tfbbb.bayes.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import given_noise
-from tfbbb.training.spec.part import NamedPart, SpecError
 
+ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 T = TypeVar("T")
 Part = TypeVar("Part", bound="FamilyPart[Any]")
 
 
-class FamilyPart(NamedPart, Generic[T]):
-    """A family with its options; its class is None for the name `none`."""
+@dataclass(frozen=True)
+class Option:
+    """Marks a field that commands have an option for, by its own or another name."""
 
+    name: str | None = None
+
+
+class SpecError(ValueError):
+    """A spec cannot be trained, or not on this table.
+
+    Args:
+        message: One sentence that says what to change.
+        field: The path of the field to change, or None.
+    """
+
+    def __init__(self, message: str, field: str | None = None):
+        super().__init__(message)
+        self.field = field
+
+
+class SpecPart(KnownFields):
+    """An immutable part of a spec, without unknown fields or infinite numbers."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class FamilyPart(SpecPart, Generic[T]):
+    """A family with its options; its class is None for the name `none`.
+
+    In a spec, the name alone is the family with its default options.
+    """
+
+    name: str
     family: ClassVar[Any] = None
+
+    def options(self) -> dict[str, Any]:
+        """Returns the arguments of the class with this name."""
+        return self.model_dump(exclude={"name"})
 
     def make(self) -> T:
         """Makes the object of the family with these options."""

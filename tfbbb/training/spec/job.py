@@ -11,9 +11,15 @@ from tfbbb.base.texts import MODEL_NAME
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.tables.override import Override, OverrideError
-from tfbbb.training.spec.families import Recalibration, recalibrations
+from tfbbb.training.spec.families import (
+    ColumnName,
+    Option,
+    Recalibration,
+    SpecError,
+    SpecPart,
+    recalibrations,
+)
 from tfbbb.training.spec.model import ModelSpec
-from tfbbb.training.spec.part import ColumnName, Option, SpecError, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tfbbb.bayes.families.arguments import Flag, Integer, Number, PositiveNumber
-from tfbbb.training.spec.families import Estimator, Posterior, Prior
-from tfbbb.training.spec.part import SpecPart
+from tfbbb.training.spec.families import Estimator, Posterior, Prior, SpecPart
 
 Activation = Literal[
     "elu",

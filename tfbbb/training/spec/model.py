@@ -9,10 +9,12 @@ from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE
 from tfbbb.training.spec.families import (
     Estimator,
     Likelihood,
+    Option,
     Posterior,
     PosteriorPart,
     Prior,
     PriorPart,
+    SpecPart,
     estimators,
     posteriors,
     priors,
@@ -24,7 +26,6 @@ from tfbbb.training.spec.layers import (
     LayerSpec,
     Units,
 )
-from tfbbb.training.spec.part import Option, SpecPart
 
 NumericEncoding = Literal["standardized", "piecewise_linear"]
 MAX_MEMBERS = 100

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tfbbb.bayes.families.arguments import Integer, Number, PositiveNumber
-from tfbbb.training.spec.families import KLSchedule
-from tfbbb.training.spec.part import ColumnName, Option, SpecPart
+from tfbbb.training.spec.families import ColumnName, KLSchedule, Option, SpecPart
 
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000

@@ -140,13 +140,13 @@ class TrainingPlan:
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
         networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
-        first = next(iter(networks.values()))
-        compares = _compares(spec, repeats, num_rows)
+        simpler: dict[str, ModelSpec] = {}
+        if _compares(spec, repeats, num_rows):
+            first = next(iter(networks.values()))
+            simpler = _simpler(spec, schema, first, num_training_rows)
         return cls(
             networks=networks,
-            simpler=_simpler(spec, schema, first, num_training_rows)
-            if compares
-            else {},
+            simpler=simpler,
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),

@@ -107,9 +107,8 @@ class MemberRows:
             weights = np.asarray(self.row_weights, np.float32)[:, np.newaxis]
         if self.folds is None:
             return weights
-        left_out = self.folds.T[:, :, np.newaxis] == np.arange(self.num_folds)
-        of_group = left_out.reshape(len(left_out), self.group_size)
-        used = 1.0 - np.tile(of_group, (1, len(self.temperatures))).astype(np.float32)
+        left_out = np.tile(self._left_out_by(self.folds), (len(self.temperatures), 1)).T
+        used = 1.0 - left_out.astype(np.float32)
         return used if weights is None else used * weights
 
     @property
@@ -161,37 +160,30 @@ class MemberRows:
         self, model: BayesianModel, inputs: Structure, num_rows: int, draws: int
     ) -> np.ndarray:
         """Returns outputs for each row, by the members that did not train on it."""
-        if self.folds is None:
-            places = np.tile(np.arange(num_rows), (self.num_members, 1))
-        else:
-            of_group = _places_by_fold(self.folds, self.num_folds)
-            places = np.tile(
-                of_group.reshape(self.group_size, -1), (len(self.temperatures), 1)
-            )
-        drawn = _outputs_of_members(model, inputs, np.maximum(places, 0), draws)
-        # [members, places, draws, P'] to the rows that the places stand for.
+        predicts = np.ones((self.group_size, num_rows), dtype=bool)
+        if self.folds is not None:
+            predicts = self._left_out_by(self.folds)
+        rows_of = list(map(np.flatnonzero, predicts))
+        # Members with fewer rows predict the first one again.
+        places = np.zeros((self.group_size, max(map(len, rows_of))), dtype=int)
+        for place, rows in zip(places, rows_of, strict=True):
+            place[: len(rows)] = rows
         groups = len(self.temperatures)
-        per_row = self.group_size if self.folds is None else len(self.folds)
-        found = np.empty(
-            (groups, num_rows, per_row, *drawn.shape[2:]), dtype=drawn.dtype
-        )
-        for member, rows in enumerate(places):
+        drawn = _outputs_of_members(model, inputs, np.tile(places, (groups, 1)), draws)
+        # [members, places, draws, P'] to the rows that the places stand for.
+        before = np.cumsum(predicts, axis=0) - 1
+        shape = (groups, num_rows, before[:, 0].max() + 1, *drawn.shape[2:])
+        found = np.empty(shape, drawn.dtype)
+        for member, outputs in enumerate(drawn):
             group, position = divmod(member, self.group_size)
-            place = position if self.folds is None else position // self.num_folds
-            there = rows >= 0
-            found[group, rows[there], place] = drawn[member, there]
+            rows = rows_of[position]
+            found[group, rows, before[position, rows]] = outputs[: len(rows)]
         return found.reshape(groups, num_rows, -1, drawn.shape[-1])
 
-
-def _places_by_fold(folds: np.ndarray, num_folds: int) -> np.ndarray:
-    """Returns the rows of each fold, [repeats, folds, most rows of a fold]; -1 ends."""
-    most = max(int(np.bincount(of_rows).max()) for of_rows in folds)
-    places = np.full((len(folds), num_folds, most), -1)
-    for repeat, of_rows in enumerate(folds):
-        for fold in range(num_folds):
-            rows = np.flatnonzero(of_rows == fold)
-            places[repeat, fold, : len(rows)] = rows
-    return places
+    def _left_out_by(self, folds: np.ndarray) -> np.ndarray:
+        """Which rows each member of a temperature leaves out, [members, rows]."""
+        fold = np.arange(self.num_folds)[:, np.newaxis]
+        return (folds[:, np.newaxis] == fold).reshape(self.group_size, -1)
 
 
 def _outputs_of_members(

@@ -113,7 +113,9 @@ def fit(
     in_time = None
     if decay is not None and math.isfinite(seconds_left()):
         in_time = DecayInTime(decay, rounds.steps)
-    best = early_stopping and rounds.early_stopping(model, early_stopping)
+    best = None
+    if early_stopping is not None:
+        best = rounds.early_stopping(model, early_stopping)
     steps = Steps(
         rounds, best, checkpoints, seconds_left, in_time, stage, report, should_stop
     )
@@ -134,12 +136,13 @@ def fit(
             shuffle=False,
             **options,
         )
-    epoch = rounds.completed_epochs(steps.number)
-    has_best = best is not None and best.best_weights is not None
+    epoch = best_epoch = rounds.completed_epochs(steps.number)
+    if best is not None and best.best_weights is not None:
+        best_epoch = rounds.epochs_at(best.best_epoch)
     return Outcome(
         step=steps.number,
         epoch=epoch,
-        best_epoch=rounds.epochs_at(best.best_epoch) if has_best else epoch,
+        best_epoch=best_epoch,
         seconds=steps.seconds,
         out_of_time=steps.out_of_time,
         losses=tuple(steps.losses),
@@ -323,7 +326,7 @@ class Steps(keras.callbacks.Callback):
         self._rounds, self._best, self._checkpoints = rounds, best, checkpoints
         self._seconds_left, self._decay = seconds_left, decay
         self._stage, self._report, self._should_stop = stage, report, should_stop
-        self._latest = checkpoints and checkpoints.read()
+        self._latest = None if checkpoints is None else checkpoints.read()
         self.first = self._saved = self._latest[0] if self._latest else 0
         self._before = self._seen_at = 0.0
         self._compiling: float | None = None

@@ -144,12 +144,7 @@ class MemberRows:
         text = f"training {self.num_members} members"
         if len(self.temperatures) > 1:
             *first, last = [f"{value:g}" for value in self.temperatures]
-            text += f", {self.group_size} at each of the temperatures "
-            text += f"{', '.join(first)} and {last}"
-        if self.folds is not None and self.measuring is self:
-            text += f"; each leaves out 1/{self.num_folds} of the rows"
-        elif self.folds is not None:
-            text += "; every second one leaves out the last rows"
+            text += f" at the temperatures {', '.join(first)} and {last}"
         return text
 
     def group(self, number: int) -> range:

@@ -7,8 +7,6 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from keras import tree
 
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
@@ -83,12 +81,13 @@ class TrainingBaselines:
         *,
         discrete: bool,
         weights: np.ndarray | None = None,
+        training_weights: np.ndarray | None = None,
         seconds: float = inf,
     ) -> "TrainingBaselines":
         """Fits baselines to the other folds of each row, or to a sample of the rows.
 
         Gradient boosting is fitted to the same rows, unless they are few or the time in
-        seconds is short. Batches of weighted training rows have weights, [b, 1].
+        seconds is short.
         """
         options: dict[str, Any] = {
             "names": [column.name for column in schema.features],
@@ -96,7 +95,7 @@ class TrainingBaselines:
             "discrete": discrete,
         }
         if folds is None:
-            fitted = _sample(rows, len(schema.features))
+            fitted = _sample(rows, training_weights, len(schema.features))
             of_all = _fit(fitted, num_rows=rows.num_rows, **options)
             places = np.arange(len(targets))
             parts = [_Part(of_all, fitted, (inputs, targets, weights), places)]
@@ -231,19 +230,12 @@ def _boosted(
     return np.concatenate(found)[back]
 
 
-def _sample(rows: MemoryRows, num_features: int) -> Rows:
+def _sample(rows: MemoryRows, weights: np.ndarray | None, num_features: int) -> Rows:
     """Returns some training rows, drawn at random."""
-    size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)), rows.num_rows)
-    inputs, targets, *weights = next(iter(rows.batches(size, seed=0)))
-    of_rows = weights[0].numpy()[:, 0] if weights else None
-    return tree.map_structure(_as_array, inputs), targets.numpy(), of_rows
-
-
-def _as_array(tensor: tf.Tensor) -> np.ndarray:
-    values = tensor.numpy()
-    if tensor.dtype != tf.string:
-        return values
-    return np.array([text.decode() for text in values], dtype=object)
+    size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)))
+    places = np.sort(np.random.default_rng(0).permutation(rows.num_rows)[:size])
+    inputs, targets = rows.at(places)
+    return inputs, targets, None if weights is None else weights[places]
 
 
 def describe_convergence(

@@ -25,10 +25,9 @@ _CLOSE_LIKELIHOOD, _CLOSE_ERROR = 0.02, 0.05
 class Trial:
     """One temperature that was tried, with figures of the rows that members left out.
 
-    The log-likelihood, in nats per row, is that after calibration by one factor; it is
-    not finite if the members diverged. The relative error is the mean squared error
-    over that of the mean of the targets, 0 of classes. The sum `is_off` if predictions
-    do not add up to what the targets add up to.
+    The log-likelihood, in nats per row, is that after calibration by one factor, not
+    finite if the members diverged. The relative error is that of `relative_error`. The
+    sum `is_off` if predictions do not add up to what the targets add up to.
     """
 
     temperature: float

@@ -84,10 +84,6 @@ def fit(
     epoch. A training that was stopped or killed goes on from its latest checkpoint. If
     that was written at the end of a round, it comes to the same weights as one that
     was not stopped.
-
-    The learning rate follows the optimizer's own schedule, the weight of the KL
-    divergence the `kl_schedule` that the model was compiled with. `seconds_left` says
-    how long steps may take yet.
     """
     positive_integer("epochs", epochs)
     positive_integer("batch_size", batch_size)

@@ -152,12 +152,11 @@ def compare_baselines(run: Run) -> Run:
     prepared, best = run.prepared, run.best
     run.clock.begin("baselines")
     inputs, targets, weights = run.measured_rows()
-    rows = prepared.rows
-    if prepared.weights is not None:
-        rows = rows.weighted(prepared.weights[:, np.newaxis])
-    folds = run.members.folds
+    rows, folds, of_rows = prepared.rows, run.members.folds, prepared.weights
     if prepared.last is not None:
-        rows, folds = rows.take(np.flatnonzero(~prepared.last)), None
+        earlier = np.flatnonzero(~prepared.last)
+        rows, folds = rows.take(earlier), None
+        of_rows = None if of_rows is None else of_rows[earlier]
     baselines = TrainingBaselines.fit(
         prepared.schema,
         rows,
@@ -166,6 +165,7 @@ def compare_baselines(run: Run) -> Run:
         targets,
         discrete=best.model.likelihood.discrete,
         weights=weights,
+        training_weights=of_rows,
         seconds=run.clock.seconds_to_judge("calibration"),
     )
     run = replace(

@@ -39,9 +39,8 @@ def with_target_means(
     which is the best linear prediction (Micci-Barreca 2001), of the normal scores of
     numbers or of the indicator of the second of two classes. A training row has the
     mean of the rows in other folds, and one of the `last` rows that of the earlier
-    ones, so that no row is told its own target. A column whose rows have means that do
-    not correlate with their targets stays as it is, as do all for three classes or
-    more. Of more than 50 000 texts, those of the most rows have a mean.
+    ones, so that no row is told its own target. Columns whose means do not correlate
+    with the targets stay as they are.
     """
     if not any(column.buckets for column in schema.features) or len(schema.classes) > 2:
         return schema, {}

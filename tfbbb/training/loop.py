@@ -40,6 +40,7 @@ _SECONDS_PER_EXECUTION = 0.2
 _SECONDS_PER_STEP, _OPERATIONS_PER_ROW, _OPERATIONS_PER_SECOND = 0.002, 6, 3e10
 _SECONDS_BETWEEN_REPORTS = 2.0
 _OF_BEST_EPOCH = "best epoch/"
+_ALL_ROWS = MemberRows(temperatures=(1.0,), group_size=1, folds=None)
 HeldOut = tuple[Structure, np.ndarray] | tuple[Structure, np.ndarray, np.ndarray]
 
 
@@ -65,7 +66,7 @@ def fit(
     epochs: int,
     batch_size: int,
     seed: int = 0,
-    member_rows: MemberRows | None = None,
+    member_rows: MemberRows = _ALL_ROWS,
     held_out: HeldOut | None = None,
     early_stopping: EarlyStopping | None = None,
     seconds_left: Callable[[], float] = lambda: math.inf,
@@ -122,7 +123,13 @@ def fit(
     epoch, batch = divmod(steps.first, steps_per_epoch)
     with _set_up(model, rounds, in_time, xla):
         model.fit_rows(
-            _training_rows(rows, member_rows),
+            TrainingRows(
+                rows.targets(),
+                member_rows.total_weight(rows.num_rows),
+                member_sizes=member_rows.sizes,
+                member_temperatures=member_rows.relative_temperatures,
+                mean_weights=member_rows.mean_weights,
+            ),
             rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch),
             epochs=rounds.number,
             initial_epoch=steps.first // rounds.steps_per_round,
@@ -167,18 +174,6 @@ def _set_up(
             del model.train_step
         if decay is not None:
             model.optimizer.learning_rate = decay.by_steps
-
-
-def _training_rows(rows: MemoryRows, members: MemberRows | None) -> TrainingRows:
-    if members is None:
-        return TrainingRows(rows.targets(), rows.num_rows)
-    return TrainingRows(
-        rows.targets(),
-        members.total_weight(rows.num_rows),
-        member_sizes=members.sizes,
-        member_temperatures=members.relative_temperatures,
-        mean_weights=members.mean_weights,
-    )
 
 
 @dataclass(frozen=True)

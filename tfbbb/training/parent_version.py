@@ -25,19 +25,6 @@ from tfbbb.training.spec import JobSpec
 POSTERIOR_FILE = "posterior.npz"
 
 
-def continuation_files(
-    model: BayesianModel, schema: Schema, spec: JobSpec
-) -> dict[str, bytes]:
-    """Returns the files, by name, that `ParentVersion.read` needs."""
-    archive = io.BytesIO()
-    learned = {name: variable.numpy() for name, variable in learned_variables(model)}
-    np.savez(archive, allow_pickle=False, **learned)
-    return {
-        RECORD_FILE: TrainingRecord(spec, schema).to_json(),
-        POSTERIOR_FILE: archive.getvalue(),
-    }
-
-
 @dataclass(frozen=True)
 class ParentVersion:
     """A version whose posterior becomes the prior of a new version.
@@ -63,6 +50,12 @@ class ParentVersion:
         """Returns a trained model as a parent version, without writing files."""
         learned = {name: value.numpy() for name, value in learned_variables(model)}
         return cls(TrainingRecord(spec, schema), learned, model.recalibration)
+
+    def files(self) -> dict[str, bytes]:
+        """Returns the files, by name, that `read` needs."""
+        archive = io.BytesIO()
+        np.savez(archive, allow_pickle=False, **self.learned)
+        return {RECORD_FILE: self.record.to_json(), POSTERIOR_FILE: archive.getvalue()}
 
     @property
     def sha256(self) -> str:
@@ -93,14 +86,16 @@ class ParentVersion:
 
     def model(self, seed: int) -> BayesianModel:
         """Builds the model of the version, with its answers."""
-        model = self._learned_model(seed)
+        model = make_network(self.record.schema, self.record.spec.model, seed=seed)
+        for name, variable in learned_variables(model):
+            variable.assign(self.learned[name])
         model.recalibration = self.recalibration
         return model
 
     def network(self, seed: int) -> BayesianModel:
         """Builds a network whose prior and initial values are the learned posterior."""
         schema, network = self.record.schema, self.record.spec.model
-        parent = self._learned_model(seed)
+        parent = self.model(seed)
         temperature = self.record.spec.training.temperature
         if temperature != 1.0:
             untemper(parent, temperature)
@@ -109,12 +104,6 @@ class ParentVersion:
         for name, variable in learned_variables(child):
             variable.assign(values[name])
         return child
-
-    def _learned_model(self, seed: int) -> BayesianModel:
-        model = make_network(self.record.schema, self.record.spec.model, seed=seed)
-        for name, variable in learned_variables(model):
-            variable.assign(self.learned[name])
-        return model
 
 
 def made_recalibration(described: Mapping[str, Any] | None) -> Recalibration | None:

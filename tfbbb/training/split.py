@@ -211,19 +211,17 @@ def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which rows `[n]` a column of booleans, or of 0 and 1, marks."""
     check_columns_exist(table, [name], role="validation")
     cells = Cells.read(table, name)
+    rule = (
+        f"The validation column {name!r} must be true or 1 in the held-out rows, and "
+        "false or 0 in the others"
+    )
     if cells.kind != "numeric":
-        raise TableError(
-            f"The validation column {name!r} must be true or 1 in the held-out rows, "
-            "and false or 0 in the others."
-        )
+        raise TableError(f"{rule}.")
     values = ParsedColumn.parse(cells, "numeric").values
     other = ~np.isin(values, (0.0, 1.0))
     if other.any():
         row = first_row(other)
-        raise TableError(
-            f"The validation column {name!r} must be true or 1 in the held-out rows, "
-            f"and false or 0 in the others, but is {values[row - 1]:g} in row {row}."
-        )
+        raise TableError(f"{rule}, but is {values[row - 1]:g} in row {row}.")
     marked = values == 1.0
     if marked.all() or not marked.any():
         raise TableError(

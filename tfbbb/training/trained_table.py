@@ -36,7 +36,7 @@ from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema, TableScan
 from tfbbb.tables.notations.words import spellings
 from tfbbb.training.job_clock import JobClock
-from tfbbb.training.parent_version import continuation_files
+from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.run import Run
 from tfbbb.training.spec import JobSpec
 
@@ -164,7 +164,7 @@ class TrainedTable:
         self.model.export_predictive(path, format=format, schema=self.schema, **options)
 
     def _extra_files(self, clock: JobClock) -> dict[str, bytes]:
-        files = continuation_files(self.model, self.schema, self.spec)
+        files = ParentVersion.from_model(self.model, self.schema, self.spec).files()
         if self.baselines is not None:
             files[BASELINES_FILE] = self.baselines.to_json()
         if self.drift_reference is not None:

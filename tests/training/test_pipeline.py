@@ -8,8 +8,8 @@ import pytest
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.pipeline import _plan as plan_of
 from tfbbb.training.pipeline import (
+    STEPS,
     calibrate_model,
     compare_baselines,
     judge_model,
@@ -20,9 +20,9 @@ from tfbbb.training.pipeline import (
     train_best_network,
     train_networks,
 )
+from tfbbb.training.pipeline import _plan as plan_of
 from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.spec import JobSpec
-from tfbbb.training.table import STEPS
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=60)

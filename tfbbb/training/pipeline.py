@@ -312,6 +312,18 @@ def judge_model(run: Run) -> Run:
     return replace(run, judgement=judgement, recipe=recipe)
 
 
+STEPS = (
+    prepare_rows,
+    make_plan,
+    train_networks,
+    compare_baselines,
+    train_best_network,
+    calibrate_model,
+    learn_familiarity,
+    judge_model,
+)
+
+
 def result(run: Run) -> TrainedTable:
     """Returns what the steps found."""
     best, plan, prepared = run.best, run.plan, run.prepared

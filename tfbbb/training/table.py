@@ -13,32 +13,11 @@ from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
 from tfbbb.training.job_clock import JobClock, Progress
 from tfbbb.training.parent_version import ParentVersion
-from tfbbb.training.pipeline import (
-    calibrate_model,
-    compare_baselines,
-    judge_model,
-    learn_familiarity,
-    make_plan,
-    prepare_rows,
-    result,
-    train_best_network,
-    train_networks,
-)
+from tfbbb.training.pipeline import STEPS, result
 from tfbbb.training.run import ProgressOfAll, Run
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.trained_table import TrainedTable
-
-STEPS = (
-    prepare_rows,
-    make_plan,
-    train_networks,
-    compare_baselines,
-    train_best_network,
-    calibrate_model,
-    learn_familiarity,
-    judge_model,
-)
 
 
 def train_table(

@@ -234,8 +234,8 @@ def _sample(rows: MemoryRows, weights: np.ndarray | None, num_features: int) -> 
     """Returns some training rows, drawn at random."""
     size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)))
     places = np.sort(np.random.default_rng(0).permutation(rows.num_rows)[:size])
-    inputs, targets = rows.at(places)
-    return inputs, targets, None if weights is None else weights[places]
+    found: Any = rows.at(places)
+    return *found, None if weights is None else weights[places]
 
 
 def describe_convergence(

@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 
@@ -8,7 +7,6 @@ import pytest
 
 from tests.trained import exported_table
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
-from tfbbb.export.writer import describe
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.tables import Schema, TableError, TableScan
 from tfbbb.tables.writing import write_table
@@ -17,7 +15,6 @@ from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import (
     ParentVersion,
     learned_variables,
-    made_recalibration,
 )
 from tfbbb.training.preparation import prepare
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
@@ -173,8 +170,6 @@ def test_a_version_is_judged_beside_the_one_it_started_from(
     ],
 )
 def test_a_parent_version_answers_as_it_was_recalibrated(after_monday, given):
-    described = json.loads(json.dumps(describe(given)))
-    assert describe(made_recalibration(described)) == described
     parent = replace(
         ParentVersion.from_model(
             after_monday.model, after_monday.schema, after_monday.spec

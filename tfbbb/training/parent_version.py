@@ -5,7 +5,6 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -15,7 +14,8 @@ from tfbbb.bayes.priors import FromPosterior, Normal
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.prediction.recalibration import Recalibration, deserialize
+from tfbbb.prediction.recalibration import Recalibration
+from tfbbb.prediction.recalibration.recalibration import described
 from tfbbb.tables import Schema
 from tfbbb.training.network import make_network
 from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
@@ -75,8 +75,9 @@ class ParentVersion:
             with np.load(
                 version / "assets.extra" / POSTERIOR_FILE, allow_pickle=False
             ) as archive:
+                given = manifest.recalibration
                 return cls(
-                    record, dict(archive), made_recalibration(manifest.recalibration)
+                    record, dict(archive), None if given is None else described(given)
                 )
         except FileNotFoundError:
             reason = f"it has no file {POSTERIOR_FILE}"
@@ -104,16 +105,6 @@ class ParentVersion:
         for name, variable in learned_variables(child):
             variable.assign(values[name])
         return child
-
-
-def made_recalibration(described: Mapping[str, Any] | None) -> Recalibration | None:
-    """Makes the recalibration that a manifest describes; None for None."""
-    if described is None:
-        return None
-    # A manifest has the class without its package.
-    name = f"tfbbb.recalibration>{described['class_name']}"
-    found: Recalibration = deserialize({**described, "registered_name": name})
-    return found
 
 
 def learned_variables(model: BayesianModel) -> Iterator[tuple[str, keras.Variable]]:

@@ -64,7 +64,7 @@ def test_baselines_of_held_out_rows_are_fitted_to_the_training_rows():
 
 def test_a_sample_of_rows_is_bounded(monkeypatch):
     monkeypatch.setattr("tfbbb.training.judging.MOST_ROWS", 20)
-    inputs, targets, _ = _sample(trainings.rows(), 2)
+    inputs, targets, _ = _sample(trainings.rows(), None, 2)
     assert len(targets) == len(inputs["x"]) == 20
     assert set(targets[:, 0]) <= set(trainings.rows().targets()[:, 0])
     assert set(inputs["word"]) <= {"a", "b", ""}

@@ -24,6 +24,20 @@ def two_devices():
 
     found = {}
 
+    def trained(model):
+        # In the last batch of 21 rows, one replica has a row and the other none.
+        options = {"batch_size": 10, "shuffle": False, "verbose": 0}
+        history = model.fit(X[:21], Y[:21], **options).history
+        return history, [v.numpy() for v in model.trainable_variables]
+
+    model = network(2, "flipout")
+    # To trace the few steps would take longer than to run them.
+    model.run_eagerly = True
+    one = trained(model)
+    with strategy.scope():
+        model = network(2, "flipout")
+    found["trained"] = one, trained(model)
+
     def gradient_draws(number):
         """Returns draws of the sum of both replicas' gradients, and its mean."""
         with strategy.scope():
@@ -90,6 +104,14 @@ def two_devices():
 def found():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(two_devices).result()
+
+
+def test_two_devices_train_as_one_where_there_is_no_noise(found):
+    (one, variables), (two, others) = found["trained"]
+    for name in ("loss", "nll", "kl"):
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-4)
+    for variable, other in zip(variables, others, strict=True):
+        np.testing.assert_allclose(other, variable, rtol=1e-4, atol=1e-5)
 
 
 def test_two_devices_estimate_the_gradient_of_the_whole_batch(found):

@@ -89,6 +89,15 @@ def test_a_frozen_layer_does_not_train_variables_of_its_functions():
     assert len(model.trainable_variables) == 6
 
 
+def test_a_layer_frozen_at_first_can_be_unfrozen():
+    scale = tf.Variable(0.5)
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale), trainable=False)
+    model = keras.Sequential([keras.Input((1,)), layer])
+    assert model.trainable_variables == []
+    layer.trainable = True
+    assert len(model.trainable_variables) == 1
+
+
 @pytest.mark.parametrize(
     "hidden", [tf.nn.softplus, lambda variable: variable + 0.0], ids=["softplus", "sum"]
 )
@@ -169,6 +178,20 @@ def test_checkpoints_restore_every_variable(make, tmp_path):
     path = tf.train.Checkpoint(model=first).save(tmp_path / "checkpoint")
     tf.train.Checkpoint(model=second).restore(path).assert_consumed()
     assert_equal_weights(first, second)
+
+
+def test_checkpoints_restore_variables_that_are_adopted_later(tmp_path):
+    scale = tf.Variable(0.5)
+    first, second = (
+        tfpl.DistributionLambda(lambda t, s=s: tfd.Normal(t, s))
+        for s in (tf.Variable(2.0), scale)
+    )
+    first(X)
+    path = tf.train.Checkpoint(first).save(tmp_path / "checkpoint")
+    status = tf.train.Checkpoint(second).restore(path)
+    second(X)
+    status.assert_consumed()
+    assert scale.numpy() == 2.0
 
 
 @pytest.mark.parametrize("make", [dense, lambda: scaled(tf.Variable(2.0))])

@@ -1,6 +1,8 @@
 """Models of the layers survive `save` and `load_model`."""
 
 import functools
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import keras
 import numpy as np
@@ -165,6 +167,27 @@ def test_python_functions_load_outside_safe_mode_only(tmp_path):
     x = tf.random.normal([5, 3], seed=1)
     assert_same(model, loaded, x)
     np.testing.assert_array_equal(loaded(x).stddev(), np.full((5, 2), 0.5))
+
+
+def mean_of_loaded(path):
+    model = keras.saving.load_model(path, safe_mode=False)
+    return model(tf.ones([2, 4])).mean().numpy()
+
+
+@pytest.mark.slow
+def test_python_functions_load_in_another_process(tmp_path):
+    scale = tf.constant(0.5)
+    singular = tfpl.default_mean_field_normal_fn(is_singular=True)
+    dense = tfpl.DenseReparameterization(
+        2, lambda x: x * scale, kernel_posterior_fn=singular, kernel_prior_fn=None
+    )
+    normal = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))
+    model = keras.Sequential([keras.Input((4,)), dense, normal])
+    model.save(tmp_path / "model.keras")
+    # A new process knows only the file.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        mean = executor.submit(mean_of_loaded, tmp_path / "model.keras").result()
+    np.testing.assert_allclose(mean, model(tf.ones([2, 4])).mean(), rtol=1e-6)
 
 
 class Doubled:

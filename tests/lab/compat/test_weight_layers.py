@@ -11,6 +11,27 @@ import tfbbb.lab.compat.tfp_layers as tfpl
 tfd = tfp.distributions
 
 
+def test_flipout_signs_are_one_per_row_and_output():
+    rows = 2000
+    options = {
+        "kernel_posterior_tensor_fn": lambda d: tf.ones_like(d.sample()),
+        "bias_posterior_fn": None,
+    }
+    dense = tfpl.DenseFlipout(3, **options)
+    convolution = tfpl.Convolution2DFlipout(3, 1, **options)
+    image = convolution(tf.ones([rows, 2, 2, 1]))
+    image -= convolution.kernel_posterior.mean()[0, 0, 0]
+    np.testing.assert_array_equal(image - image[:, :1, :1], np.zeros(image.shape))
+    row = dense(tf.ones([rows, 1])) - dense.kernel_posterior.mean()[0]
+    for signs in (row, image[:, 0, 0]):
+        np.testing.assert_allclose(np.abs(signs), 1.0, rtol=1e-5)
+        # Six standard errors of a mean of independent signs.
+        assert np.all(np.abs(np.mean(signs, axis=0)) < 6 / np.sqrt(rows))
+        assert np.all(
+            np.abs(np.mean(signs[1:] * signs[:-1], axis=0)) < 6 / np.sqrt(rows)
+        )
+
+
 def test_large_inputs_do_not_overflow_in_float16():
     layer = tfpl.DenseLocalReparameterization(2, dtype="mixed_float16")
     y = layer(tf.constant([[3000.0, -200.0]]))

@@ -1,13 +1,21 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.exported_manifests import MATRIX_FEATURES, manifest
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
+from tfbbb.prediction.recalibration import (
+    ConformalIntervals,
+    IsotonicPIT,
+    VarianceScaling,
+    serialize,
+)
 
 
 @pytest.fixture
@@ -136,3 +144,17 @@ def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
         "sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, model_directory], check=True)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        VarianceScaling([2.0]),
+        ConformalIntervals([[0.0, 1.5]], density=IsotonicPIT([0.2, 0.6], [0.1, 0.7])),
+    ],
+)
+def test_a_recalibration_is_read_as_it_was_written(given: Any) -> None:
+    written = None if given is None else serialize(given)
+    found = replace(manifest(MATRIX_FEATURES), recalibration=written)
+    assert Manifest.from_json(found.to_json()).read_recalibration() == given

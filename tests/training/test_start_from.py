@@ -12,10 +12,7 @@ from tfbbb.tables import Schema, TableError, TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
-from tfbbb.training.parent_version import (
-    ParentVersion,
-    learned_variables,
-)
+from tfbbb.training.parent_version import ParentVersion, learned_variables
 from tfbbb.training.preparation import prepare
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
 

@@ -24,12 +24,7 @@ from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import question_named
-from tfbbb.prediction.recalibration import (  # noqa: F401
-    conformal,
-    factors,
-    isotonic_pit,
-)
-from tfbbb.prediction.recalibration.recalibration import IDENTITY, described
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.result import Predictive
 
 # The passes of a method, the number of draws, and their seed.
@@ -350,8 +345,7 @@ def _load_answers(manifest: Manifest, members: int) -> Answers:
         )
     likelihood = known[name].of_values(**described_likelihood)
     likelihood.member_weights = manifest.member_weights
-    given = manifest.recalibration
-    recalibration = IDENTITY if given is None else described(given)
+    recalibration = manifest.read_recalibration() or IDENTITY
     return Answers(likelihood, recalibration, members, manifest.classes)
 
 

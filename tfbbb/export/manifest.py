@@ -18,6 +18,7 @@ from tfbbb.prediction.blocks import Sizes
 from tfbbb.prediction.questions import Question
 
 if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration import Recalibration
     from tfbbb.tables.column import Column
     from tfbbb.tables.notations import Notation
     from tfbbb.tables.row_warnings import RowWarnings
@@ -288,6 +289,14 @@ class Manifest:
         from tfbbb.tables.row_warnings import RowWarnings
 
         return RowWarnings([feature.column for feature in self.features])
+
+    def read_recalibration(self) -> "Recalibration | None":
+        """Returns the recalibration of the answers, if there is one."""
+        # Those of this package are known by name when their modules are imported.
+        from tfbbb.prediction.recalibration import conformal, factors, isotonic_pit  # noqa: F401
+        from tfbbb.prediction.recalibration.recalibration import described
+
+        return None if self.recalibration is None else described(self.recalibration)
 
     def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""

@@ -68,7 +68,8 @@ class Answers:
         with np.errstate(all="ignore"):
             mixture = Mixture(self.likelihood, outputs)
             asked = question_named(question)
-            return asked.answer(self.recalibration.of_answers, mixture, *arguments)
+            recalibration = self.recalibration.of_answers
+            return np.asarray(asked.answer(recalibration, mixture, *arguments))
 
     def check_targets(
         self, targets: ArrayLike, counted: np.ndarray | None = None

@@ -119,9 +119,12 @@ def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
         levels = _over_axes(levels, len(outputs.shape) - 3)[ops.newaxis]
 
     def average(compute: Callable[..., Tensor], outputs: Tensor) -> Function:
-        return lambda values: average_over_draws(
-            likelihood, compute(values[:, :, ops.newaxis], outputs), axis=2
-        )
+        def averaged(values: Tensor) -> Tensor:
+            of_draws = compute(values[:, :, ops.newaxis], outputs)
+            average = average_over_draws(likelihood, of_draws, axis=2)
+            return average if ops.is_tensor(outputs) else np.asarray(average)
+
+        return averaged
 
     def functions(outputs: Tensor) -> tuple[Function, Function]:
         return average(likelihood.cdf, outputs), average(likelihood.prob, outputs)
@@ -129,6 +132,8 @@ def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
     bracket = _bracket(likelihood, levels, outputs)
     if ops.is_tensor(outputs):
         return inverted(*functions(outputs), levels, *bracket)
+    # A likelihood of another package may compute tensors.
+    bracket = tuple(map(np.asarray, bracket))
     # Most rows have their quantiles long before the last one has.
     search = first_search(*bracket)
     levels = np.broadcast_to(levels, search[0].shape)

@@ -15,7 +15,6 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.recalibration import Recalibration
-from tfbbb.prediction.recalibration.recalibration import described
 from tfbbb.tables import Schema
 from tfbbb.training.network import make_network
 from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
@@ -75,10 +74,7 @@ class ParentVersion:
             with np.load(
                 version / "assets.extra" / POSTERIOR_FILE, allow_pickle=False
             ) as archive:
-                given = manifest.recalibration
-                return cls(
-                    record, dict(archive), None if given is None else described(given)
-                )
+                return cls(record, dict(archive), manifest.read_recalibration())
         except FileNotFoundError:
             reason = f"it has no file {POSTERIOR_FILE}"
             raise continuation_error(version, reason) from None

@@ -14,7 +14,7 @@ import numpy as np
 from tfbbb.base import array_ops as ops
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.lazy import tf
-from tfbbb.base.threads import map_in_threads
+from tfbbb.base.threads import map_in_threads, num_threads
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.inversion import (
@@ -58,10 +58,20 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> Ten
         return invert(likelihood, levels[part] if by_row else levels, outputs[part])
 
     if not ops.is_tensor(outputs):
-        size = max(1, int(rows) // _PARTS)
+        size = _rows_of_a_thread(shape[0], max(1, int(rows) // _PARTS))
         parts = [slice(i, i + size) for i in range(0, shape[0], size)]
         return np.concatenate(map_in_threads(of_rows, parts or [slice(0, 0)]))
     return _in_blocks(of_rows, shape[0], rows)
+
+
+def _rows_of_a_thread(num_rows: int, most: int) -> int:
+    """Returns how many rows, at most so many, keep all threads busy to the end."""
+    if num_rows <= most // 4:
+        # A thread takes longer to start.
+        return max(1, num_rows)
+    threads = num_threads()
+    rounds = -(-num_rows // (most * threads))
+    return -(-num_rows // (rounds * threads))
 
 
 def _in_blocks(

@@ -120,7 +120,7 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
 
     from tfbbb.scores.metrics import out_of_distribution_auroc
     from tfbbb.training import train_table
-    from tfbbb.training.recalibration import held_out_figures
+    from tfbbb.training.recalibration import prediction_figures
 
     columns = {f"x{column}": split.data[:, column] for column in split.features}
     table = pa.table({**columns, "y": split.data[:, split.target]})
@@ -140,7 +140,7 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
             model.extrapolation = widening
             prediction = model.predictive(inputs)
             low, high = prediction.interval(0.9)
-            figures = held_out_figures(model, inputs, targets)
+            figures = prediction_figures(model.predictive(inputs), targets)
             found[part] |= {
                 f"epistemic_stddev{name}": float(np.sqrt(prediction.epistemic.mean())),
                 f"log_likelihood{name}": figures["log_likelihood"],

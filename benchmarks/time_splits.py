@@ -107,7 +107,7 @@ def figures(table: SourceTable, number: int, spec: Mapping[str, Any]) -> dict[st
     """Trains a job on the rows before the test; returns figures of the test."""
     from tfbbb.tables import read_table
     from tfbbb.training import train_table
-    from tfbbb.training.recalibration import held_out_figures
+    from tfbbb.training.recalibration import prediction_figures
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")
@@ -117,7 +117,7 @@ def figures(table: SourceTable, number: int, spec: Mapping[str, Any]) -> dict[st
     trained = train_table(whole.take(training), spec)
     taken = whole.take(test)
     inputs, targets = trained.schema.inputs(taken), trained.schema.targets(taken)
-    found = held_out_figures(trained.model, inputs, targets)
+    found = prediction_figures(trained.model.predictive(inputs), targets)
     lower, upper = trained.model.predictive(inputs).interval(0.9)
     return {
         "rows": len(test),

@@ -17,7 +17,7 @@ from tfbbb.tables.scan import TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.preparation import prepare
-from tfbbb.training.recalibration import held_out_figures
+from tfbbb.training.recalibration import prediction_figures
 
 ROWS = 400
 NOISE = 2.0
@@ -187,7 +187,7 @@ def test_classes_are_told_apart_and_held_out_in_proportion(table):
     assert trained.metrics["accuracy"] > 0.9
     inputs = trained.schema.inputs(classes.take(trained.held_out_rows))
     wrong = (held_out == "high").astype(int)
-    figures = held_out_figures(trained.model, inputs, wrong)
+    figures = prediction_figures(trained.model.predictive(inputs), wrong)
     assert figures["accuracy"] == pytest.approx(1 - trained.metrics["accuracy"])
     probabilities = trained.model.predictive(inputs).probabilities
     squares = np.square(probabilities[np.arange(len(wrong)), 1 - wrong])

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,11 +104,10 @@ class TrainingBaselines:
             of_all = _fit(every, **options)
             folds_of_rows = folds[0]
             parts = _cross_fitted(every, folds_of_rows, options)
+        found = [part.baselines.predict(*part.measured[:2]) for part in parts]
+        places_of = [part.places for part in parts]
         predicted = {
-            model.name: joined(
-                [part.predicted[model.name] for part in parts],
-                [part.places for part in parts],
-            )
+            model.name: joined([each[model.name] for each in found], places_of)
             for model in of_all.models
         }
         outputs, was_too_slow = None, False
@@ -167,19 +165,13 @@ class TrainingBaselines:
         return judgement
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Measured rows, their places among all, and baselines that did not see them."""
 
     baselines: Baselines
     fitted: Rows
     measured: Rows
     places: np.ndarray
-
-    @cached_property
-    def predicted(self) -> dict[str, PredictedRows]:
-        inputs, targets, _ = self.measured
-        return self.baselines.predict(inputs, targets)
 
 
 def _fit(rows: Rows, **options: Any) -> Baselines:

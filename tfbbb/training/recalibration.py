@@ -161,13 +161,6 @@ def _input_of(name: str, schema: Schema) -> str | int:
     return [column.name for column in schema.features].index(name)
 
 
-def held_out_figures(
-    model: BayesianModel, inputs: Structure, targets: np.ndarray
-) -> dict[str, float]:
-    """Computes the figures of a model on held-out rows."""
-    return prediction_figures(model.predictive(inputs), targets)
-
-
 def prediction_figures(
     prediction: Predictive | CrossFitted,
     targets: np.ndarray,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from service.job_process.heartbeat import Heartbeat
-from service.job_process.limits import Limits
 from service.job_process.publish import CancelledError, publish, staging_directory
 from service.job_process.table_trainer import Export, TableTrainer
 from service.job_process.upkeep import remove_scratch
@@ -59,8 +58,7 @@ class Attempt:
         """Trains and publishes; returns the reason if the job fails."""
         clock = JobClock()
         clock.begin("loading")
-        limits = Limits(self.queue, self.lease, self.end)
-        heartbeat = Heartbeat(self.queue, self.lease, self.stopping, clock, limits)
+        heartbeat = Heartbeat(self.queue, self.lease, self.stopping, clock, self.end)
         try:
             with heartbeat:
                 self._train_and_publish(heartbeat, clock)

@@ -4,11 +4,13 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+import psutil
 from sqlalchemy.exc import DBAPIError
 
-from service.job_process.limits import Limits
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from tfbbb.base.types import JsonObject
 from tfbbb.training.job_clock import JobClock
@@ -21,13 +23,16 @@ logger = logging.getLogger(__name__)
 _SECONDS = 0.5
 # Between two records of the time that is left.
 _SECONDS_OF_TIMING = 1.0
+# Time to save the state of a training, before the process is ended without it.
+_SECONDS_TO_STOP = 25.0
 
 
 class Heartbeat:
     """Renews a lease, records the progress of its job, and ends it at its limits.
 
     It is a thread beside the training. While the database does not answer, training
-    continues and the progress is kept in memory; publishing checks the lease.
+    continues and the progress is kept in memory; publishing checks the lease. `end`
+    ends the process.
     """
 
     def __init__(
@@ -36,10 +41,12 @@ class Heartbeat:
         lease: Lease,
         stopping: threading.Event,
         clock: JobClock | None = None,
-        limits: Limits | None = None,
+        end: Callable[[], object] = lambda: None,
     ) -> None:
         self._queue, self._lease, self._stopping = queue, lease, stopping
-        self._clock, self._limits = clock, limits
+        self._clock, self._end = clock, end
+        self._began = time.monotonic()
+        self._asked_at: float | None = None
         self._stage, self._timed_at = "", float("-inf")
         self.stale = self.cancelled = False
         # The first heartbeat renews the lease at once: the process has taken time.
@@ -99,13 +106,40 @@ class Heartbeat:
         with self._sending:
             self._write_pending()
 
+    def enforce_limits(self) -> None:
+        """Ends the process if the attempt is over a limit, and records the reason."""
+        settings, queue = self._queue.settings, self._queue
+        now = time.monotonic()
+        if self._must_stop:
+            self._asked_at = self._asked_at or now
+            if now - self._asked_at > _SECONDS_TO_STOP:
+                reason = f"It did not stop within {_SECONDS_TO_STOP:g} s"
+                self._end_process(queue.release, reason)
+        elif psutil.Process().memory_info().rss > settings.job_memory_bytes:
+            reason = (
+                f"out of memory: it used more than {settings.job_memory_bytes} bytes "
+                "(TFBBB_JOB_MEMORY_BYTES)"
+            )
+            self._end_process(queue.record_death, reason)
+        elif now - self._began > settings.job_seconds:
+            reason = (
+                f"It took longer than {settings.job_seconds:g} s (TFBBB_JOB_SECONDS)"
+            )
+            self._end_process(queue.fail, reason)
+
+    def _end_process(self, record: Callable[[Lease, str], None], reason: str) -> None:
+        logger.error("the process of %s is ended: %s", self._lease, reason)
+        # Without a record, the lease expires.
+        with suppress(StaleAttemptError, DBAPIError):
+            record(self._lease, reason)
+        self._end()
+
     def _run(self) -> None:
         while not self._over.wait(_SECONDS):
             try:
                 if not self.stale:
                     self.send()
-                if self._limits is not None:
-                    self._limits.enforce(must_stop=self._must_stop)
+                self.enforce_limits()
             except Exception:
                 # Without heartbeats another attempt would start while this one runs.
                 logger.exception("could not record the progress of the job")

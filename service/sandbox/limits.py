@@ -4,8 +4,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -13,37 +12,20 @@ from typing import Any
 from service.shared.sandbox import Limits
 
 
-def apply_limits(limits: Limits, *, most_written_bytes: int = 0) -> "ProcessorTime":
+def apply_limits(limits: Limits, *, most_written_bytes: int = 0) -> None:
     """Limits the memory, time and files that this process uses from now on."""
+    allow_seconds(time.process_time() + limits.seconds)
     for kind, most in (
         (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, most_written_bytes),
     ):
         _limit(kind, most)
-    return ProcessorTime(limits.seconds)
 
 
-class ProcessorTime:
-    """The processor time that this process may use."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.process_time() + seconds
-        self._apply()
-
-    @contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """Does not count the time of the block."""
-        begin = time.process_time()
-        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
-        yield
-        self._end += time.process_time() - begin
-        self._apply()
-
-    def _apply(self) -> None:
-        # At the soft limit of processor time the process dies by SIGXCPU.
-        _limit(resource.RLIMIT_CPU, math.ceil(self._end))
+def allow_seconds(seconds: float) -> None:
+    """Lets this process use so much processor time in all; then it dies by SIGXCPU."""
+    _limit(resource.RLIMIT_CPU, math.ceil(seconds))
 
 
 def _limit(kind: int, most: int) -> None:

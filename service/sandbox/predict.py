@@ -1,5 +1,6 @@
 """Predicts the rows of a file by a version, block by block."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from service.predicting.answer import (
     prepare,
 )
 from service.predicting.query import Query, read_text_parameters
-from service.sandbox.limits import apply_limits
+from service.sandbox.limits import allow_seconds, apply_limits
 from service.sandbox.predicted_file import PredictedFile
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.sandbox import PredictedRows, PredictTask
@@ -35,8 +36,9 @@ _LEVEL = "0.9"
 def predict(task: PredictTask, report: Callable[[JsonObject], object]) -> PredictedRows:
     """Writes the rows of a file with their predictions; returns some of them."""
     model = load(task.version)
-    asker = _Asker(model, task)
-    time = apply_limits(task.limits, most_written_bytes=task.limits.decompressed_bytes)
+    answer = _answering(model, task)
+    apply_limits(task.limits, most_written_bytes=task.limits.decompressed_bytes)
+    end = time.process_time() + task.limits.seconds
     # Read as texts, as in training.
     texts = [
         feature.name
@@ -53,10 +55,14 @@ def predict(task: PredictTask, report: Callable[[JsonObject], object]) -> Predic
     faults: list[ColumnFaults] = []
 
     def ask(block: pa.Table, first: int) -> Iterator[pa.Table]:
+        nonlocal end
         for part in _parts(typed_table(block.select(features), texts)):
             report({"rows": first, "of": scan.num_rows})
-            with time.uncounted():
-                answers = list(asker.ask(part, first))
+            begin = time.process_time()
+            answers = list(_answers(part, first, answer))
+            # The time to predict does not count.
+            end += time.process_time() - begin
+            allow_seconds(end)
             faults.extend(answer.request.faults for answer in answers)
             yield from (answer.table() for answer in answers)
             first += part.num_rows
@@ -69,44 +75,45 @@ def predict(task: PredictTask, report: Callable[[JsonObject], object]) -> Predic
     return shown
 
 
-class _Asker:
-    """Asks a model about blocks of rows."""
+def _answering(model: ExportedModel, task: PredictTask) -> Callable[[pa.Table], Answer]:
+    """Returns the function that answers about rows, as the API does."""
+    settings = Settings(
+        max_work=task.max_work, default_num_samples=task.default_num_samples
+    )
+    given = dict(task.parameters)
+    if model.manifest.classes is None:
+        given.setdefault("intervals", _LEVEL)
+    parameters = read_text_parameters(given)
 
-    def __init__(self, model: ExportedModel, task: PredictTask) -> None:
-        self._model = model
-        self._settings = Settings(
-            max_work=task.max_work, default_num_samples=task.default_num_samples
-        )
-        parameters = dict(task.parameters)
-        if model.manifest.classes is None:
-            parameters.setdefault("intervals", _LEVEL)
-        self._parameters = read_text_parameters(parameters)
-
-    def ask(self, block: pa.Table, first: int) -> Iterator[Answer]:
-        """Yields the answers about a block, which is halved while it is too large."""
-        at, size = 0, block.num_rows
-        while at < block.num_rows:
-            part = block.slice(at, size)
-            try:
-                yield self._answer(part)
-            except RequestTooLarge:
-                if part.num_rows == 1:
-                    raise
-                size = max(1, size // 2)
-                continue
-            except InputError as error:
-                if not first + at:
-                    raise
-                message = f"Counted from row {first + at + 1}: {error}"
-                raise InvalidRequest(message, error.column) from None
-            at += part.num_rows
-
-    def _answer(self, block: pa.Table) -> Answer:
-        query = Query(None, block, self._parameters, targets=None)
-        version, manifest = VersionName("", 0), self._model.manifest
-        request = prepare(version, manifest, query, self._settings)
+    def answer(rows: pa.Table) -> Answer:
+        query = Query(None, rows, parameters, targets=None)
+        request = prepare(VersionName("", 0), model.manifest, query, settings)
         whole = Block(request, slice(0, request.num_rows))
-        return finish(request, compute(self._model, [whole]))
+        return finish(request, compute(model, [whole]))
+
+    return answer
+
+
+def _answers(
+    block: pa.Table, first: int, answer: Callable[[pa.Table], Answer]
+) -> Iterator[Answer]:
+    """Yields the answers about a block, which is halved while it is too large."""
+    at, size = 0, block.num_rows
+    while at < block.num_rows:
+        part = block.slice(at, size)
+        try:
+            yield answer(part)
+        except RequestTooLarge:
+            if part.num_rows == 1:
+                raise
+            size = max(1, size // 2)
+            continue
+        except InputError as error:
+            if not first + at:
+                raise
+            message = f"Counted from row {first + at + 1}: {error}"
+            raise InvalidRequest(message, error.column) from None
+        at += part.num_rows
 
 
 def _features(scan: TableScan, wanted: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from service.api import sandbox
-from service.sandbox.functions import run
+from service.sandbox.__main__ import run
 from service.shared.sandbox import Task
 from tfbbb.base.types import JsonObject
 
@@ -28,7 +28,6 @@ def reading_here() -> Iterator[None]:
     """Reads tables in this process until the block ends, without limits of memory."""
     with (
         mock.patch.object(sandbox, "_run", _run_here),
-        mock.patch("service.sandbox.inspect.apply_limits"),
-        mock.patch("service.sandbox.predict.apply_limits"),
+        mock.patch("service.sandbox.limits._limit"),
     ):
         yield

@@ -1,5 +1,6 @@
 import threading
 import time
+from functools import partial
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -10,7 +11,7 @@ from service.job_process.heartbeat import Heartbeat
 from service.shared import job_events as events
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
-from tests.service.queued import job, leased, submitted
+from tests.service.queued import job, leased, let_expire, submitted
 from tfbbb.training.job_clock import Progress
 
 
@@ -81,3 +82,39 @@ def test_first_heartbeat_renews_the_lease_at_once(queue: Queue) -> None:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
     Heartbeat(queue, lease, threading.Event()).send()
     assert (job(queue, lease.job_id).lease_expires_at or 0.0) > 0.0
+
+
+def test_job_over_a_limit_ends_its_process_with_the_reason(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, ends, heartbeats = [0.0], [], {}
+    monkeypatch.setattr(heartbeat_module.time, "monotonic", lambda: now[0])
+    for name in ("too long", "cancelled", "stale"):
+        submitted(queue)
+        lease = leased(queue)
+        end = partial(ends.append, name)
+        beat = Heartbeat(queue, lease, threading.Event(), end=end)
+        heartbeats[name] = beat, lease.job_id
+    beat, job_id = heartbeats["too long"]
+    now[0] = queue.settings.job_seconds + 1
+    beat.enforce_limits()
+    assert job(queue, job_id).state == "failed"
+    assert job(queue, job_id).error == (
+        "It took longer than 86400 s (TFBBB_JOB_SECONDS)"
+    )
+    beat, job_id = heartbeats["cancelled"]
+    with queue.database.writing() as session:
+        queue.cancel(session, session.get_one(Job, job_id))
+    beat.cancelled = True
+    for seconds, ended in ((0.0, False), (20.0, False), (10.0, True)):
+        now[0] += seconds
+        beat.enforce_limits()
+        assert ("cancelled" in ends) is ended
+    assert job(queue, job_id).state == "cancelled"
+    beat, job_id = heartbeats["stale"]
+    let_expire(queue, Lease(job_id, 1))
+    leased(queue)
+    beat.enforce_limits()
+    assert ends == ["too long", "cancelled", "stale"]
+    # Nothing is recorded of an attempt that has ended.
+    assert (job(queue, job_id).state, job(queue, job_id).attempt) == ("running", 2)

@@ -1,8 +1,7 @@
 """Runs queued jobs on a Ray cluster: each attempt is one Ray job, `tfbbb worker --job`.
 
-A Ray job leases its job when Ray has room for it; from then on it is a worker like any
-other, which renews its lease. The submission id of a Ray job names the job and the
-attempt. Ray refuses a second submission of one id, so each attempt runs once.
+The submission id of a Ray job names the job and the attempt. Ray refuses a second
+submission of one id, so each attempt runs once.
 """
 
 import errno

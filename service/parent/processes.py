@@ -31,7 +31,7 @@ def run(settings: Settings, host: str, port: int) -> None:
     """Runs processes that answer a port, and workers, until a signal.
 
     All of them are told to stop at once: the API finishes its requests, while the
-    workers requeue their jobs. A process that ends before is started anew.
+    workers requeue their jobs.
     """
     with _noted_signals() as noted, TemporaryDirectory(prefix="tfbbb-") as place:
         directory = Path(place)

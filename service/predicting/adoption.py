@@ -27,10 +27,8 @@ class AdoptionError(Exception):
 class Ledger:
     """Compares directories of versions with the recorded versions.
 
-    A version that was copied into the models directory, or written by the command line,
-    is adopted when it is first found: the ledger records the digest of its manifest,
-    which has the SHA-256 of every file. Another manifest under the same number is then
-    refused.
+    A version that no job published is adopted when it is first found. Another manifest,
+    which has the SHA-256 of every file, is then refused under its number.
     """
 
     def __init__(self, database: Database, store: Store) -> None:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -89,10 +89,9 @@ class Request:
     def batch_key(self) -> Hashable | None:
         """Equal for requests of one version whose rows may be computed together.
 
-        None if the answer for a row depends on the rows that are computed with it, so
-        that the rows of the request are computed at once and alone. By the method of
-        the export, all rows share the draws of the weights. Samples of the targets need
-        noise too, which depends on the place of the row.
+        None if the rows of the request must be computed at once and alone: by another
+        method than that of the export rows do not share the draws of the weights, and
+        the noise of samples depends on the place of the row.
         """
         parameters = self.query.parameters
         is_own = parameters.method in (None, "auto", self.manifest.method)
@@ -126,11 +125,8 @@ class Answer:
     def levels(self) -> dict[str, Sequence[float]]:
         """The levels that were asked for, by the name of their question."""
         parameters = self.request.query.parameters
-        return {
-            question.name: parameters.levels(question) or ()
-            for question in questions.served_questions()
-            if question.takes_levels
-        }
+        asked = self.request.asked
+        return {question.name: parameters.levels(question) or () for question in asked}
 
     def table(self) -> pa.Table:
         """Returns the answer as a table with one column per number."""
@@ -210,13 +206,16 @@ def prepare(
 def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     """Predicts blocks with one batch key together; one without a key comes alone."""
     request = blocks[0].request
-    tensors, targets = _join(blocks)
-    if targets is not None:
-        # `finish` empties the densities of rows without a target to use.
-        targets = fill_targets(targets, request.manifest)
+    tensors = Tensors(
+        {
+            name: _joined([each.inputs[name][rows] for each, rows in blocks])
+            for name in request.inputs
+        }
+    )
+    known = [x.targets.values[rows] for x, rows in blocks if x.targets is not None]
+    # `finish` empties the densities of rows without a target to use.
+    targets = fill_targets(_joined(known), request.manifest) if known else None
     found = _predict(model, request, tensors, targets)
-    if len(blocks) == 1:
-        return [found]
     ends = itertools.accumulate(block.rows.stop - block.rows.start for block in blocks)
     return [
         {name: values[begin:end] for name, values in found.items()}
@@ -233,13 +232,12 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         best = np.argmax(arrays["probabilities"], axis=1)
         outputs["class"] = [classes[index] for index in best]
     for question in request.asked:
-        for name in question.outputs:
-            values = arrays[name]
-            outputs[name] = (
-                _name_classes(values, request.manifest)
-                if question.needs_classes
-                else values
-            )
+        outputs |= {name: arrays[name] for name in question.outputs}
+        if question.needs_classes:
+            names = np.asarray(classes, dtype=object)
+            for name in question.outputs:
+                sets = arrays[name]
+                outputs[name] = [[names[x].tolist() for x in row] for row in sets]
     if not arrays[_FINITE].all():
         check_finite(outputs, request)
     if request.targets is not None and "log_prob" in outputs:
@@ -287,18 +285,6 @@ def _check_work(num_rows: int, num_samples: int, per_draw: int, most: int) -> No
         )
 
 
-def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
-    """Returns the tensors and the targets of all blocks."""
-    tensors = Tensors(
-        {
-            name: _joined([request.inputs[name][rows] for request, rows in blocks])
-            for name in blocks[0].request.inputs
-        }
-    )
-    targets = [x.targets.values[rows] for x, rows in blocks if x.targets is not None]
-    return tensors, _joined(targets) if targets else None
-
-
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
@@ -309,18 +295,20 @@ def _predict(
     tensors: Tensors,
     targets: np.ndarray | None,
 ) -> Arrays:
-    """Returns all outputs for the rows of some tensors."""
-    parameters, arrays = request.query.parameters, Arrays()
+    """Returns all outputs for the rows of some tensors, rows first."""
+    parameters = request.query.parameters
     draws, method = (request.num_samples, request.seed), parameters.method
     try:
-        arrays |= model.predict(tensors, *draws, method)
+        arrays: Arrays = model.predict(tensors, *draws, method)
         for question in request.asked:
             levels = parameters.levels(question)
             found = model.ask(question.name, tensors, levels, *draws, targets, method)
-            for name, part in zip(
-                question.outputs, _parts(found, question), strict=True
-            ):
-                arrays[name] = swap_draws(part, question)
+            if question.draws_first:
+                found = found.swapaxes(0, 1)
+            parts = np.moveaxis(found, 1, 0) if question.parts else [found]
+            arrays |= zip(
+                question.outputs, map(np.ascontiguousarray, parts), strict=True
+            )
     except InputError:
         raise
     except ValueError as error:
@@ -328,46 +316,13 @@ def _predict(
         raise InvalidRequest(str(error)) from None
     if "variance" in arrays:
         arrays["std"] = np.sqrt(arrays["variance"])
-    arrays[_FINITE] = _have_finite(arrays)
+    numbers = [values.reshape(len(values), -1) for values in arrays.values()]
+    arrays[_FINITE] = np.isfinite(np.concatenate(numbers, axis=1)).all(axis=1)
     if FAMILIARITY in arrays:
-        arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
+        unlike = model.describe_unlike(tensors, arrays[FAMILIARITY])
+        arrays[_UNLIKE] = np.empty(len(unlike), object)
+        arrays[_UNLIKE][:] = unlike
     return arrays
-
-
-def _have_finite(arrays: Arrays) -> np.ndarray:
-    """Returns whether all numbers about each row are finite, [n]."""
-    tables = [values.reshape(len(values), -1) for values in arrays.values()]
-    finite: np.ndarray = np.isfinite(np.concatenate(tables, axis=1)).all(axis=1)
-    return finite
-
-
-def _parts(found: np.ndarray, question: Question) -> Sequence[np.ndarray]:
-    """Returns the outputs of the answer to a question."""
-    if not question.parts:
-        return [found]
-    return list(map(np.ascontiguousarray, np.moveaxis(found, 1, 0)))
-
-
-def _describe_unlike(
-    model: "ExportedModel", tensors: Tensors, familiarity: np.ndarray
-) -> np.ndarray:
-    """Returns the sentences about each row that is unlike the training rows, [n]."""
-    sentences = np.empty(len(familiarity), object)
-    sentences[:] = model.describe_unlike(tensors, familiarity)
-    return sentences
-
-
-def _name_classes(sets: np.ndarray, manifest: Manifest) -> list[list[list[str]]]:
-    """Returns the names of the classes in sets [n, q, c]."""
-    names = np.asarray(manifest.classes, dtype=object)
-    return [[names[inside].tolist() for inside in row] for row in sets]
-
-
-def swap_draws(values: object, question: Question) -> Any:
-    """Exchanges the axes of rows and draws, if the answer has draws."""
-    if not (question.draws_first and isinstance(values, np.ndarray)):
-        return values
-    return np.ascontiguousarray(values.swapaxes(0, 1))
 
 
 def check_finite(

@@ -103,14 +103,12 @@ class _Waiting:
 class Batcher:
     """A bounded queue of tasks, which are computed in batches.
 
-    Waiting tasks that have the same key are joined, up to the work of one block; none
-    waits for more. Tasks of a few milliseconds are computed on the event loop, when it
-    has received what was sent, and one that is alone at once: a thread would wait for
-    the interpreter as long. Threads compute all others. A task that is larger than a
-    block is computed block by block, and takes turns with smaller ones. Whether a
-    request is taken is decided here: by the number and the bytes of those that wait, by
-    the time until its turn, and by its deadline. `compute` computes the portions of a
-    batch, and `finish` makes the answer of a subject whose rows are computed.
+    Waiting tasks that have the same key are joined, up to the work of one block. The
+    event loop computes tasks of a few milliseconds, for which a thread would wait for
+    the interpreter as long, and threads compute all others: a task that is larger than
+    a block takes turns with smaller ones. Whether a request is taken is decided here.
+    `compute` computes the portions of a batch, and `finish` makes the answer of a
+    subject whose rows are computed.
     """
 
     def __init__(
@@ -169,11 +167,7 @@ class Batcher:
             self._bytes -= size
 
     def arrive(self) -> Overloaded | None:
-        """Counts a request until it leaves; returns why, if it is refused instead.
-
-        The event loop reads what hundreds of connections have sent before it attends
-        to the first of these requests: those that are admitted later must count now.
-        """
+        """Counts a request until it leaves; returns why, if it is refused instead."""
         refusal = self._refusal(0, self.num_waiting)
         if refusal is None:
             self._arrived += 1

@@ -128,7 +128,8 @@ class Models:
         """Predicts with a version of a model; if cancelled, frees the work."""
         with _input_errors():
             ready = self._registry.loaded(name, version)
-            is_large = CODECS[reads].is_large(body, options)
+            codec = CODECS[reads]
+            is_large = codec.text_bytes(body, options) > codec.most
             if ready is None or is_large:
                 served, request = await self._in_thread(
                     self._read_slowly, name, version, body, reads, options, is_large

@@ -14,8 +14,7 @@ class Refreshes:
     """The times of the last refreshes, in a file that all API processes have mapped.
 
     The first slot has the time from which a refresh is wanted, and each process has one
-    of the others. The times are those of `time.monotonic_ns`, which processes share. A
-    process without others needs no file.
+    of the others, of `time.monotonic_ns`. A process without others needs no file.
     """
 
     def __init__(

@@ -26,16 +26,10 @@ _IDLE_SECONDS = 600.0
 class ModelRegistry:
     """The models under one directory, in TensorFlow Serving's layout.
 
-    The layout is `ROOT/NAME/VERSION/saved_model.pb`, where versions are whole numbers.
-    Other files, such as a version that is still being written, are ignored. Names from
-    clients are looked up among the names found, and never become paths.
-
-    `latest` is the newest version of a model that can be loaded, of those that are to
-    be published if there are any. If somebody has made a version `latest`, only
-    later ones take its place. It changes only after another version has been loaded,
-    so that a new version, even a broken one, never interrupts predictions. Versions
-    with labels are loaded too, others on demand. If the loaded ones have more than
-    `max_bytes`, those that were not used for longest are unloaded.
+    Other files than `ROOT/NAME/VERSION/saved_model.pb` are ignored. Names from clients
+    are looked up among the names found, and never become paths. `latest` changes only
+    after another version has been loaded, so that a new version, even a broken one,
+    never interrupts predictions. Versions with labels are loaded too, others on demand.
     """
 
     def __init__(
@@ -206,12 +200,8 @@ class ModelRegistry:
             labelled = self._ledger.labelled()
         except Unavailable:
             return  # Keeps the loaded versions until the labels are known.
-        versions = (
-            self._models[name].get(number)
-            for name, number in labelled
-            if name in self._models
-        )
-        wanted = {version for version in versions if version is not None}
+        found = [self._models.get(name, {}).get(number) for name, number in labelled]
+        wanted = {version for version in found if version is not None}
         with self._changing:
             needed = wanted.union(self._latest.values())
             before, self._kept = self._kept, needed
@@ -251,14 +241,13 @@ class ModelRegistry:
                     version.unload()
 
     def _warn_of_misplaced_models(self) -> None:
-        for path in _misplaced_under(self.root):
-            if path not in self._misplaced:
-                self._misplaced.add(path)
-                logger.warning(
-                    f"{path} is not served: move the model to {self.root}/NAME/VERSION,"
-                    " where NAME has at most 128 letters, digits, `_`, `-` and `.`, and"
-                    " VERSION is a whole number"
-                )
+        for path in {*_misplaced_under(self.root)} - self._misplaced:
+            logger.warning(
+                f"{path} is not served: move the model to {self.root}/NAME/VERSION, "
+                "where NAME has at most 128 letters, digits, `_`, `-` and `.`, and "
+                "VERSION is a whole number"
+            )
+            self._misplaced.add(path)
 
     def _load_latest(self, name: str) -> ServedVersion:
         versions = self.versions(name)

@@ -41,9 +41,6 @@ class ServedVersion:
 
     A version whose files are not those that were exported is broken until they change.
     After a fault that may pass, such as too few descriptors, it is tried again.
-
-    Attributes:
-        problem: Why the version cannot be served, for now or until its files change.
     """
 
     def __init__(
@@ -143,6 +140,7 @@ class ServedVersion:
         """Records the version in the ledger, if its files are complete."""
         if self._in_ledger or not self._may_try:
             return
+        problem: Exception | None = None
         try:
             self.manifest = self.manifest or Manifest.read(self.path)
             self.manifest.verify(self.path)
@@ -150,9 +148,7 @@ class ServedVersion:
         except Unavailable:
             raise
         except Exception as error:
-            problem: Exception | None = error
-        else:
-            problem = None
+            problem = error
         with _loading:
             # Another thread may have loaded the version meanwhile.
             if self._model is None:
@@ -219,13 +215,7 @@ def fingerprint(directory: Path) -> Fingerprint:
 
 
 def _is_passing(error: BaseException) -> bool:
-    """Whether a later try may succeed with the same files.
-
-    An `OSError` says that a file could not be read, and nothing about its content: no
-    descriptor or memory was free, or the disk did not answer. So may an error of
-    TensorFlow. A file that was read and is not the one that was exported is another
-    file for ever.
-    """
+    """Whether a later try may succeed with the same files, which could not be read."""
     cause: BaseException | None = error
     while cause is not None:
         is_of_tensorflow = type(cause).__module__.startswith("tensorflow")

@@ -40,10 +40,9 @@ def column_type(type_: pa.DataType) -> str:
 class ColumnStatistics:
     """Statistics of a column, from its batches, in one pass and bounded memory.
 
-    Counts the cells as they are, and reads each batch as values, whose type later ones
-    may widen. Mean and variance are updated as in Chan, Golub and LeVeque (1979),
-    without cancellation. Numbers that are infinite in single precision are left out of
-    all figures but the number of distinct values.
+    Later batches may widen the type of the values. Mean and variance are updated as in
+    Chan, Golub and LeVeque (1979). Numbers that are infinite in single precision are in
+    no figure but the number of distinct values.
     """
 
     def __init__(self, name: str, read: Reader = lambda cells: cells) -> None:

@@ -9,8 +9,7 @@ _BINS = 20
 class Histogram:
     """Counts numbers in cells of equal width, whose range doubles when it is too small.
 
-    When the range doubles, each cell takes in its neighbour, so that every count stays
-    exact. The numbers span at least a quarter of the cells.
+    When the range doubles, cells are joined in pairs, so that every count stays exact.
     """
 
     def __init__(self, values: np.ndarray) -> None:

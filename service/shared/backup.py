@@ -24,10 +24,9 @@ class BackupError(Exception):
 def back_up(database: Database, settings: Settings, destination: Path) -> list[str]:
     """Copies the database, the datasets, the logs of jobs and the models.
 
-    Files never change after they are stored. They are copied before the database,
-    because some may be deleted meanwhile, and again after it, because some may be
-    added: the backup has every file to which the database refers, and perhaps more. It
-    is renamed into place when it is complete. An object store has its own backup.
+    Files never change. They are copied before the database, as some may be deleted
+    meanwhile, and again after it, as some may be added: the backup has every file to
+    which the database refers. An object store has its own backup.
     """
     if destination.exists():
         raise BackupError(f"{destination} exists already; name a new directory.")

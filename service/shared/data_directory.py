@@ -27,9 +27,8 @@ class DataDirectoryInUseError(Exception):
 def lock_data_directory(settings: Settings) -> Iterator[None]:
     """Keeps other services from the data directory until the block ends.
 
-    The kernel releases the lock when the process dies; on NFS the server does, also
-    when the machine dies. Services on one PostgreSQL database without an object store
-    share the data directory on purpose: they keep others out, but not one another.
+    Services on one PostgreSQL database without an object store share the data directory
+    on purpose: they keep others out, but not one another.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = settings.data_dir / _LOCK

@@ -97,9 +97,8 @@ def configure_logging(
 ) -> None:
     """Makes a process log as TFBBB_LOG_FORMAT and TFBBB_ACCESS_LOG say.
 
-    Requests are logged on standard output, all else on standard error: also warnings,
-    and exceptions that end a thread or the process. Does nothing in a program that has
-    configured its logs.
+    Requests are logged on standard output, all else on standard error. Does nothing in
+    a program that has configured its logs.
     """
     if logging.getLogger().handlers:
         return

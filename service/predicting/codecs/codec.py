@@ -29,25 +29,17 @@ class Written(NamedTuple):
     headers: Mapping[str, str] | None = None
 
 
-# Reading more text holds the interpreter for too long.
-_LARGE_TEXT = 2**17
-
-
-def is_large_text(body: Body, options: Mapping[str, object]) -> bool:
-    """Whether reading a body of text takes the interpreter long."""
-    return len(body) > _LARGE_TEXT
-
-
 @dataclass(frozen=True)
 class Codec:
     """A wire format of predictions.
 
-    Requests are read from a body and from the options in the URL or in the headers. Of
-    one that `is_large`, and of a large answer that `writes_text`, this would hold the
-    interpreter so long that another process should do it.
+    Requests are read from a body and from the options in the URL or in the headers. A
+    body with more `text_bytes` than `most`, and a large answer that `writes_text`,
+    would hold the interpreter so long that another process should read or write it.
     """
 
     read: Callable[[Body, Mapping[str, Any]], Query]
     write: Callable[[Answer], Written]
-    is_large: Callable[[Body, Mapping[str, Any]], bool] = is_large_text
+    text_bytes: Callable[[Body, Mapping[str, Any]], int] = lambda body, _: len(body)
+    most: int = 2**17
     writes_text: bool = True

@@ -4,16 +4,16 @@ import gc
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import orjson
 
-from service.predicting.answer import Answer, Outputs, swap_draws
+from service.predicting.answer import Answer, Outputs
 from service.predicting.codecs.codec import JSON, Body, Written
 from service.predicting.query import Parameters, Query, check_signature, read_parameters
 from service.shared.errors import InvalidRequest
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import JsonObject
-from tfbbb.prediction import questions
 
 _KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}
 # In the bodies of clients, but not in JSON.
@@ -94,10 +94,11 @@ def _by_rows(answer: Answer) -> JsonObject:
 def _by_columns(answer: Answer) -> JsonObject:
     """Formats columns as TensorFlow Serving, with draws before rows."""
     outputs: Outputs = dict(answer.outputs)
-    for question in questions.served_questions():
-        for name in question.outputs:
-            if name in outputs:
-                outputs[name] = swap_draws(outputs[name], question)
+    for question in answer.request.asked:
+        if question.draws_first:
+            for name in question.outputs:
+                drawn = np.swapaxes(outputs[name], 0, 1)
+                outputs[name] = np.ascontiguousarray(drawn)
     if any(answer.warnings):
         outputs["warnings"] = answer.warnings
     return {"outputs": outputs}

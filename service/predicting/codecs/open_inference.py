@@ -12,7 +12,7 @@ import orjson
 from pydantic import AfterValidator, Field, ValidationError
 
 from service.predicting.answer import Answer
-from service.predicting.codecs.codec import JSON, Body, Written, is_large_text
+from service.predicting.codecs.codec import JSON, Body, Written
 from service.predicting.codecs.json_rows import parse_json
 from service.predicting.query import Query, read_options
 from service.predicting.table import flattened
@@ -105,11 +105,11 @@ class InferenceQuery(Query):
     binary: bool
 
 
-def is_large(body: Body, options: Mapping[str, int]) -> bool:
-    """Whether reading a body takes the interpreter long: raw numbers do not."""
+def text_bytes(body: Body, options: Mapping[str, int]) -> int:
+    """Counts the bytes that are parsed: raw numbers are not."""
     json_size = options.get("json_size", len(body))
     has_texts = b"BYTES" in memoryview(body)[:json_size].tobytes()
-    return is_large_text(body if has_texts else body[:json_size], options)
+    return len(body) if has_texts else json_size
 
 
 def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
@@ -217,12 +217,27 @@ def _read_inputs(inputs: Sequence[InputTensor], raw: memoryview) -> JsonObject:
         what, shape = f"The input {abbreviate(given.name)}", tuple(given.shape)
         if given.name in columns:
             raise InvalidRequest(f"{what} is given twice.")
-        size = _binary_size(given, what, len(raw))
+        parameters = dict(given.parameters or {})
+        size = parameters.pop("binary_data_size", None)
+        if parameters:
+            raise InvalidRequest(
+                f"{what} may have the parameter `binary_data_size`; the service reads "
+                f"tensors from the body alone. Received: {abbreviate(min(parameters))}"
+            )
+        if (size is None) == (given.data is None):
+            raise InvalidRequest(
+                f"{what} needs either `data` or the parameter `binary_data_size`."
+            )
         if size is None:
             values = _read_data(given.data, shape, what)
-        else:
+        elif type(size) is int and 0 <= size <= len(raw):
             values = _decode(raw[:size], given.datatype, shape, what)
             raw = raw[size:]
+        else:
+            raise InvalidRequest(
+                f"{what} has a `binary_data_size` that is not among the {len(raw)} "
+                f"bytes left of the body. Received: {abbreviate(size)}"
+            )
         if given.datatype == "BYTES":
             # Raw tensors have no null: an empty text is no value, also of a number.
             values[values == ""] = None
@@ -233,27 +248,6 @@ def _read_inputs(inputs: Sequence[InputTensor], raw: memoryview) -> JsonObject:
             "`binary_data_size` must add up to those after the JSON part."
         )
     return columns
-
-
-def _binary_size(given: InputTensor, what: str, left: int) -> int | None:
-    """Returns how many of the bytes that are left an input has; None if in `data`."""
-    parameters = dict(given.parameters or {})
-    size = parameters.pop("binary_data_size", None)
-    if parameters:
-        raise InvalidRequest(
-            f"{what} may have the parameter `binary_data_size`; the service reads "
-            f"tensors from the body alone. Received: {abbreviate(min(parameters))}"
-        )
-    if (size is None) == (given.data is None):
-        raise InvalidRequest(
-            f"{what} needs either `data` or the parameter `binary_data_size`."
-        )
-    if size is not None and (type(size) is not int or not 0 <= size <= left):
-        raise InvalidRequest(
-            f"{what} has a `binary_data_size` that is not among the {left} bytes left "
-            f"of the body. Received: {abbreviate(size)}"
-        )
-    return size
 
 
 def _read_outputs(
@@ -312,19 +306,18 @@ def _encode(values: np.ndarray) -> bytes:
 
 def _read_data(data: object, shape: Sequence[int], what: str) -> np.ndarray:
     """Returns nested or flat `data`: objects if texts or missing numbers are in it."""
-    values = None
-    if isinstance(data, list):
-        is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
-        values = data if is_flat else flattened(data, shape)
+    values = flattened(data, [math.prod(shape)])
+    if values is None or isinstance(values[0], list):
+        values = flattened(data, shape)
     if values is None:
         raise InvalidRequest(
             f"{what} must have `data` of the shape {list(shape)}, nested or flat. "
             f"Received: {abbreviate(data)}"
         )
-    tensor = np.empty(len(values), object)
-    tensor[:] = values
-    if {*map(type, values)} <= {int, float}:
-        tensor = np.array(values)
+    tensor = np.array(values) if {*map(type, values)} <= {int, float} else None
+    if tensor is None:
+        tensor = np.empty(len(values), object)
+        tensor[:] = values
     return tensor.reshape(shape)
 
 
@@ -332,21 +325,21 @@ def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> np.ndarra
     """Reads texts in UTF-8, each after its length in four bytes."""
     texts: list[str] = []
     end, size = 0, math.prod(shape)
-    while len(texts) < size:
+    fault = ""
+    while len(texts) < size and not fault:
         number, begin = len(texts) + 1, end + _LENGTH.size
-        end = begin
-        if begin <= len(raw):
-            end += _LENGTH.unpack_from(raw, begin - _LENGTH.size)[0]
+        length = _LENGTH.unpack_from(raw, end)[0] if begin <= len(raw) else 0
+        end = begin + length
         if end > len(raw):
             fault = f"text {number} ends beyond the {len(raw)} bytes of the tensor."
-            raise InvalidRequest(f"{what}: {fault}")
+            continue
         try:
             texts.append(str(raw[begin:end], "utf-8"))
         except UnicodeDecodeError:
             received = abbreviate(bytes(raw[begin:end][:100]))
             fault = f"text {number} is not UTF-8. Received: {received}"
-            raise InvalidRequest(f"{what}: {fault}") from None
-    if end != len(raw):
+    if not fault and end != len(raw):
         fault = f"{len(raw) - end} bytes follow its {size} texts."
+    if fault:
         raise InvalidRequest(f"{what}: {fault}")
     return np.array(texts, dtype=object).reshape(shape)

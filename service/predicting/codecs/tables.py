@@ -26,16 +26,10 @@ _FAULTS = (
 # The most cells, and bytes of texts, for each byte of a body: a column of booleans has
 # eight cells per byte. Repeated texts and columns without values could have any number.
 _MOST_PER_BYTE = 8
-_LARGE = 2**20
 # The places of fields in tables of FlatBuffers, by `Message.fbs` of the Arrow format.
 _HEADER_TYPE, _HEADER = 1, 2
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 _DATA, _COMPRESSION = 1, 3
-
-
-def is_large_arrow(body: Body, options: Mapping[str, object]) -> bool:
-    """Whether reading a body takes the interpreter long: its texts, if it has any."""
-    return len(body) > _LARGE
 
 
 def read_arrow(body: Body, options: Mapping[str, object]) -> Query:
@@ -80,9 +74,7 @@ def write_arrow(answer: Answer) -> Written:
 def read_csv(body: Body, options: Mapping[str, object]) -> Query:
     """Reads a table in UTF-8 with commas and a header; every column is text."""
     if not body.strip():
-        raise InvalidRequest(
-            "The body must be a table with a header line; it is empty."
-        )
+        raise InvalidRequest("The body must have a header line; it is empty.")
     # A quoted name may hold commas: then these are more types than columns.
     num_columns = body.partition(b"\n")[0].count(b",") + 1
     types = {f"f{place}": pa.string() for place in range(num_columns)}
@@ -187,14 +179,12 @@ def _refuse_compression(stream: pa.Buffer) -> None:
 def _is_compressed(message: bytes) -> bool:
     """Returns whether the batch of a message, a table of FlatBuffers, is compressed."""
     (root,) = struct.unpack_from("<I", message)
-    place = _field(message, root, _HEADER_TYPE)
-    kind = message[place] if place else 0
-    if kind not in (_DICTIONARY_BATCH, _RECORD_BATCH):
+    kind, batch = (_field(message, root, x) for x in (_HEADER_TYPE, _HEADER))
+    if not kind or message[kind] not in (_DICTIONARY_BATCH, _RECORD_BATCH):
         return False
-    batch = _table(message, root, _HEADER)
-    if kind == _DICTIONARY_BATCH:
-        batch = _table(message, batch, _DATA)
-    return _field(message, batch, _COMPRESSION) != 0
+    if message[kind] == _DICTIONARY_BATCH:
+        batch = _field(message, _follow(message, batch), _DATA)
+    return _field(message, _follow(message, batch), _COMPRESSION) != 0
 
 
 def _field(message: bytes, table: int, index: int) -> int:
@@ -209,8 +199,6 @@ def _field(message: bytes, table: int, index: int) -> int:
     return table + offset if offset else 0
 
 
-def _table(message: bytes, table: int, index: int) -> int:
-    """Returns the position of the table that a field refers to."""
-    place = _field(message, table, index)
-    (offset,) = struct.unpack_from("<I", message, place)
-    return place + int(offset)
+def _follow(message: bytes, place: int) -> int:
+    """Returns the position to which the field at a place refers."""
+    return place + int(struct.unpack_from("<I", message, place)[0])

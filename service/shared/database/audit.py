@@ -1,8 +1,7 @@
 """Records who changed what, in the transaction of the change itself.
 
-Whatever adds, changes or deletes a row of an audited table adds an entry when it is
-flushed: no endpoint and no process can forget it, and an entry exists if and only if
-its change was committed.
+A flush that adds, changes or deletes a row of an audited table adds an entry: no
+endpoint can forget it, and an entry exists if and only if its change was committed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -83,12 +82,9 @@ _TABLES: dict[type[Base], _Audited] = {
 
 
 class AuditedSession(Session):
-    """A writing session, which records the changes of audited tables.
+    """A writing session, which records what it changes in rows of audited tables.
 
     `info["now"]` returns the time of the database.
-
-    Statements that change many rows at once are not recorded: the service uses them
-    for none of these tables but to note when a key was last used.
     """
 
 

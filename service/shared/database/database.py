@@ -42,13 +42,10 @@ def timestamp(seconds: float) -> str:
 class Database:
     """The database of the service, SQLite or PostgreSQL.
 
-    SQLite runs in WAL mode and flushes every commit to disk. A writing transaction
-    takes the write lock at its start (`BEGIN IMMEDIATE`), so that the data it has read
-    do not change before its commit. PostgreSQL locks rows that are selected `FOR
-    UPDATE`, which SQLite ignores. Both limit the time to wait for a lock, and
-    PostgreSQL releases the locks of a process that no longer answers.
-
-    An SQLite file must exist: `create_tables` creates it.
+    A writing transaction of SQLite takes the write lock at its start (`BEGIN
+    IMMEDIATE`), so that what it has read does not change before its commit. PostgreSQL
+    locks rows that are selected `FOR UPDATE`, which SQLite ignores. An SQLite file must
+    exist: `create_tables` creates it.
     """
 
     def __init__(self, url: str) -> None:

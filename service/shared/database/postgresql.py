@@ -19,8 +19,7 @@ _CONNECT_SECONDS = 5
 class _Connection(psycopg.Connection[Any]):
     """A connection that is closed if the server does not answer in time.
 
-    Limits of the server and of TCP do not suffice: a machine between that accepts bytes
-    and does not forward them would hold a thread for ever.
+    No limit of TCP ends a wait for a machine between that accepts bytes and keeps them.
     """
 
     seconds_to_answer: float | None = ANSWER_SECONDS

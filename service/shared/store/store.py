@@ -31,15 +31,11 @@ class StoreOutageError(StoreError):
 class Store:
     """Datasets, checkpoints and versions of models, shared by all machines.
 
-    Whatever is in a store is complete and never changes. A version is *added* in one
-    atomic step, under the next free number of its model. The caller orders changes of
-    one dataset, job, version or model by a lock in the database.
-
-    This one is the data directory and the models directory, on one machine or on a disk
-    that machines share. A file is renamed to its place, and checkpoints stay in the
-    scratch directory of their job: what is about copies does nothing here.
-
-    Every method may raise an `OSError`; one that knows the reason raises `StoreError`.
+    What is in a store is complete and never changes. The caller orders changes of one
+    dataset, job, version or model by a lock in the database. This store is the data
+    directory and the models directory: checkpoints stay in the scratch directory of
+    their job, and what is about copies does nothing. Every method may raise an
+    `OSError`; one that knows the reason raises `StoreError`.
     """
 
     # Whether `models` is the store, also of versions that somebody copied there.

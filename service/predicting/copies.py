@@ -30,11 +30,9 @@ class VersionCopies:
 
     def fetch_newest(self) -> None:
         """Fetches `latest`, newer and labelled versions; removes deleted ones."""
-        if self._store.is_directory:
-            return
         try:
-            kept, deleted = self._ledger.versions()
-            needed = self._ledger.labelled() & kept
+            kept, deleted = self._recorded()
+            needed = self._ledger.labelled() & kept if kept else set()
         except Unavailable:
             return
         for name, number in sorted(needed):
@@ -51,26 +49,23 @@ class VersionCopies:
 
     def fetch_others(self, stop: threading.Event | None) -> None:
         """Fetches the other versions, the newest first, for a few seconds."""
-        if self._store.is_directory:
-            return
         due = time.monotonic() + _SECONDS_FOR_OLD_VERSIONS
-        try:
-            kept, _ = self._ledger.versions()
-        except Unavailable:
-            return
-        for name, number in sorted(kept, key=lambda version: -version[1]):
-            if time.monotonic() > due or (stop is not None and stop.is_set()):
-                return
-            self._fetch(name, number)
+        with contextlib.suppress(Unavailable):
+            kept, _ = self._recorded()
+            for name, number in sorted(kept, key=lambda version: -version[1]):
+                if time.monotonic() > due or (stop is not None and stop.is_set()):
+                    return
+                self._fetch(name, number)
 
     def fetch_recorded(self, name: str, number: int) -> None:
         """Fetches one version, if it is recorded."""
-        if self._store.is_directory:
-            return
         with contextlib.suppress(Unavailable):
-            kept, _ = self._ledger.versions()
-            if (name, number) in kept:
+            if (name, number) in self._recorded()[0]:
                 self._fetch(name, number)
+
+    def _recorded(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+        """Returns the versions of an object store: the kept, the deleted."""
+        return (set(), set()) if self._store.is_directory else self._ledger.versions()
 
     def _becomes_latest(self, name: str, number: int) -> bool:
         """Returns whether a version may be `latest`; True if it cannot be read."""

@@ -11,7 +11,6 @@ from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-import orjson
 from prometheus_client import CollectorRegistry
 
 from service.predicting import loaded_model
@@ -25,7 +24,6 @@ from service.predicting.answer import (
     prepare,
 )
 from service.predicting.batcher import Batcher, Portion, Task
-from service.predicting.child_process import ChildProcess
 from service.predicting.codecs import CODECS
 from service.predicting.codecs.codec import Body, Written
 from service.predicting.descriptions import (
@@ -36,7 +34,7 @@ from service.predicting.descriptions import (
     model_status,
     model_summary,
 )
-from service.predicting.loaded_model import LoadedModel
+from service.predicting.loaded_model import ChildProcess, LoadedModel
 from service.predicting.metrics import ProcessMetrics, UncertaintyMetrics
 from service.predicting.refreshes import Refreshes
 from service.predicting.registry import ModelRegistry
@@ -194,22 +192,17 @@ class Models:
 
         return await self._in_thread(find)
 
-    async def metadata(self, name: str, version: int | None) -> bytes:
-        """Returns signatures and manifest of a version, a `Metadata` as JSON."""
+    async def metadata(self, name: str, version: int | None) -> Metadata:
+        """Returns signatures and manifest of a version."""
 
-        def find() -> bytes:
+        def find() -> Metadata:
             chosen = self._registry.version(name, version)
-            number = str(chosen.number)
-            described = Metadata(
-                model_spec=DescribedVersion(
-                    name=name, signature_name="", version=number
-                ),
-                metadata={
-                    "signature_def": {"signature_def": chosen.signatures()},
-                    "manifest": asdict(chosen.load().manifest),
-                },
-            )
-            return orjson.dumps(described.model_dump(mode="json"))
+            spec = {"name": name, "signature_name": "", "version": str(chosen.number)}
+            metadata = {
+                "signature_def": {"signature_def": chosen.signatures()},
+                "manifest": asdict(chosen.load().manifest),
+            }
+            return Metadata(model_spec=DescribedVersion(**spec), metadata=metadata)
 
         return await self._in_thread(find)
 

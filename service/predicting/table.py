@@ -35,11 +35,8 @@ def from_rows(rows: object, manifest: Manifest, key: str) -> Inputs:
     if is_matrix and not (written and _hold_texts(rows)):
         return _matrix(rows, manifest.features)
     _check_lists(rows, manifest.features)
-    columns = zip(*rows, strict=True)
-    return {
-        feature.name: column
-        for feature, column in zip(manifest.features, columns, strict=True)
-    }
+    names = [feature.name for feature in manifest.features]
+    return dict(zip(names, zip(*rows, strict=True), strict=True))
 
 
 def from_columns(columns: object, manifest: Manifest) -> Inputs:
@@ -85,14 +82,9 @@ def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:
 def _rows_as_lists(rows: JsonList, manifest: Manifest) -> JsonList:
     """Converts rows that are objects to lists in the order of the features."""
     if _holds_the_matrix(rows[0], manifest):
-        return [
-            row["inputs"]
-            if isinstance(row, dict) and _holds_the_matrix(row, manifest)
-            else row
-            for row in rows
-        ]
+        return [x["inputs"] if _holds_the_matrix(x, manifest) else x for x in rows]
     keys: Sequence[str] = ()
-    columns = rows[0].keys()
+    columns = None
     lists = []
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -100,7 +92,7 @@ def _rows_as_lists(rows: JsonList, manifest: Manifest) -> JsonList:
                 f"Row {place} must be an object of columns, as row 1 is. "
                 f"Received: {abbreviate(row)}"
             )
-        if not keys or row.keys() != columns:
+        if row.keys() != columns:
             columns = row.keys()
             try:
                 keys = list(_names_by_key(row, manifest))
@@ -110,10 +102,11 @@ def _rows_as_lists(rows: JsonList, manifest: Manifest) -> JsonList:
     return lists
 
 
-def _holds_the_matrix(named: JsonObject, manifest: Manifest) -> bool:
+def _holds_the_matrix(named: object, manifest: Manifest) -> bool:
     """Returns whether the only key is the name of the tensor of all features."""
     return (
         manifest.inputs == "matrix"
+        and isinstance(named, dict)
         and named.keys() == {"inputs"}
         and manifest.features[0].name != "inputs"
     )

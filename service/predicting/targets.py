@@ -30,16 +30,11 @@ def read_targets(values: object, manifest: Manifest, num_rows: int) -> KnownTarg
 
 def check_all_usable(targets: KnownTargets) -> None:
     """Raises an `InputError` that names the first row without a target to use."""
-    known = targets.known
-    if known.all():
-        return
-    row = int(np.argmin(known))
-    if row in targets.unusable:
-        target = targets.unusable[row]
-        raise InputError(
-            f"Row {row + 1}: the target {abbreviate(target.cell)} {target.reason}."
-        )
-    raise InputError(f"Row {row + 1} has no target: leave out the row.")
+    for row in np.flatnonzero(~targets.known).tolist():
+        if row in targets.unusable:
+            cell, reason = targets.unusable[row]
+            raise InputError(f"Row {row + 1}: the target {abbreviate(cell)} {reason}.")
+        raise InputError(f"Row {row + 1} has no target: leave out the row.")
 
 
 def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
@@ -78,9 +73,10 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
     numbers = np.full((len(values), width), np.nan)
     texts: dict[tuple[int, int], str] = {}
     for row, value in enumerate(values):
+        if value is None:
+            continue
         listed = value if isinstance(value, list) else [value]
-        fits = value is None or len(listed) == width
-        if not fits or not all(map(_may_be_target, listed)):
+        if len(listed) != width or not all(map(_may_be_target, listed)):
             what = "a number" if width == 1 else f"a list of {width} numbers"
             raise InputError(
                 f"Row {row + 1}: the target must be {what}, {support.description}. "

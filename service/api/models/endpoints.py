@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
+import orjson
 from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
@@ -157,7 +158,8 @@ def _check_is_not_latest(status: ModelStatus, number: int) -> None:
 async def _answer_metadata(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
-    content = await state.models.metadata(name, version)
+    found = await state.models.metadata(name, version)
+    content = orjson.dumps(found.model_dump(mode="json"))
     return Response(content, media_type=JSON)
 
 

@@ -18,7 +18,6 @@ from service.api.open_inference.schemas import (
 )
 from service.api.predictions.answering import answer, check_media_type
 from service.api.state import State
-from service.predicting.descriptions import Metadata
 from tfbbb.base.types import JsonObject
 from tfbbb.version import __version__, commit
 
@@ -59,10 +58,10 @@ async def get_server() -> ServerMetadata:
 
 async def get_model(state: State, name: ModelName, version: Version) -> ModelMetadata:
     """Returns the inputs and outputs of the version, by default of `latest`."""
-    content = await state.models.metadata(name, version)
+    metadata = await state.models.metadata(name, version)
     status = await state.models.model(name)
     versions = sorted((x.version for x in status.model_version_status), key=int)
-    return model_metadata(Metadata.model_validate_json(content), versions)
+    return model_metadata(metadata, versions)
 
 
 async def is_ready(state: State, name: ModelName, version: Version) -> ModelReady:

@@ -3,6 +3,7 @@
 import collections
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import psutil
@@ -17,6 +18,8 @@ _DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)]
 _SHARES = np.round(np.linspace(0.1, 1.0, 10), 1)
 _FAMILIARITIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 _ENTROPIES = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0])
+
+_Mode = Literal["liveall", "livemax", "livesum"]
 
 _FIGURES = {
     "tfbbb_predictive_standard_deviation": (
@@ -59,27 +62,21 @@ class UncertaintyMetrics:
         """Counts the rows of some blocks, if they contain their uncertainty."""
 
         def joined(name: str) -> np.ndarray:
-            if len(blocks) == 1:
-                return blocks[0][name].ravel()
             return np.concatenate([block[name].ravel() for block in blocks])
 
+        found = {}
         if "variance" in blocks[0]:
-            variance = joined("variance")
-            deviation = np.sqrt(variance)
-            self._count("tfbbb_predictive_standard_deviation", version, deviation)
-            self._count_share(version, joined("epistemic"), variance)
+            whole, part = joined("variance"), joined("epistemic")
+            found["tfbbb_predictive_standard_deviation"] = np.sqrt(whole)
+            found["tfbbb_epistemic_share"] = part / np.where(whole > 0, whole, 1)
         elif "entropy" in blocks[0]:
-            entropy = joined("entropy")
-            self._count("tfbbb_predictive_entropy", version, entropy)
-            self._count_share(version, joined("mutual_information"), entropy)
+            whole, part = joined("entropy"), joined("mutual_information")
+            found["tfbbb_predictive_entropy"] = whole
+            found["tfbbb_epistemic_share"] = part / np.where(whole > 0, whole, 1)
         if "familiarity" in blocks[0]:
-            self._count("tfbbb_familiarity", version, joined("familiarity"))
-
-    def _count_share(
-        self, version: VersionName, part: np.ndarray, whole: np.ndarray
-    ) -> None:
-        share = part / np.where(whole > 0, whole, 1)
-        self._count("tfbbb_epistemic_share", version, share)
+            found["tfbbb_familiarity"] = joined("familiarity")
+        for figure, values in found.items():
+            self._count(figure, version, values)
 
     def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
         bounds, key = _FIGURES[figure][1], (figure, version)
@@ -98,30 +95,27 @@ class ProcessMetrics:
     """Figures of the API processes that are alive, and of what waits for them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._resident = Gauge(
+        def gauge(name: str, description: str, mode: _Mode) -> Gauge:
+            return Gauge(name, description, registry=registry, multiprocess_mode=mode)
+
+        self._resident = gauge(
             "tfbbb_api_resident_memory_bytes",
             "Resident memory of each API process.",
-            registry=registry,
-            multiprocess_mode="liveall",
+            "liveall",
         )
-        self._computed = Gauge(
-            "tfbbb_api_cpu_seconds",
-            "Processor time of each API process.",
-            registry=registry,
-            multiprocess_mode="liveall",
+        self._computed = gauge(
+            "tfbbb_api_cpu_seconds", "Processor time of each API process.", "liveall"
         )
-        started = Gauge(
+        started = gauge(
             "tfbbb_api_start_time_seconds",
             "When the API process was started that was started last.",
-            registry=registry,
-            multiprocess_mode="livemax",
+            "livemax",
         )
         started.set(time.time())
-        self._waiting = Gauge(
+        self._waiting = gauge(
             "tfbbb_waiting_predictions",
             "Predictions that have no answer yet.",
-            registry=registry,
-            multiprocess_mode="livesum",
+            "livesum",
         )
         self.refused = Counter(
             "tfbbb_refused_predictions",

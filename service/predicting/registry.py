@@ -1,6 +1,7 @@
 """The models under a directory; follows its changes."""
 
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -215,13 +216,10 @@ class ModelRegistry:
 
     def _make_room(self, newest: ServedVersion) -> None:
         """Unloads the versions that were not used for longest, if memory is short."""
-        loaded = [
-            version
-            for versions in self.catalog().values()
-            for version in versions
-            if version.is_loaded and version is not newest
-        ]
-        loaded.sort(key=lambda version: version.used_at)
+        loaded = sorted(
+            (x for x in self._loaded_versions() if x is not newest),
+            key=lambda version: version.used_at,
+        )
         too_many = sum(x.num_bytes for x in loaded) + newest.num_bytes - self._max_bytes
         for version in loaded:
             if too_many <= 0:
@@ -231,14 +229,15 @@ class ModelRegistry:
 
     def _unload_idle_versions(self) -> None:
         """Unloads versions that were loaded on demand and are not asked any more."""
-        if self._is_gone:
-            return  # They could not be loaded again.
         due = time.monotonic() - _IDLE_SECONDS
-        for versions in self.catalog().values():
-            for version in versions:
-                is_idle = version.is_loaded and version.used_at < due
-                if is_idle and version not in self._kept:
-                    version.unload()
+        # If the directory is gone, they could not be loaded again.
+        for version in () if self._is_gone else self._loaded_versions():
+            if version.used_at < due and version not in self._kept:
+                version.unload()
+
+    def _loaded_versions(self) -> list[ServedVersion]:
+        versions = itertools.chain.from_iterable(self.catalog().values())
+        return [version for version in versions if version.is_loaded]
 
     def _warn_of_misplaced_models(self) -> None:
         for path in {*_misplaced_under(self.root)} - self._misplaced:

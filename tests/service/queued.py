@@ -1,12 +1,12 @@
 """Jobs for tests of the queue."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
-
 from service.job_process.publish import staging_directory
+from service.shared import job_events
 from service.shared.database.tables import Dataset, Event, Job
 from service.shared.queue import Lease, Queue
 from tests.service.job_process.stand_in_worker import export
@@ -73,11 +73,25 @@ def job(queue: Queue, job_id: str) -> Job:
         return session.get_one(Job, job_id)
 
 
+def events(queue: Queue, job_id: str) -> Sequence[Event]:
+    """The events of a job, in order."""
+    with queue.database.reading() as session:
+        return job_events.after(session, job_id, 0)
+
+
 def states(queue: Queue, job_id: str) -> list[str]:
     """The states that a job's events tell of, in order."""
-    told = select(Event).where(Event.job_id == job_id).order_by(Event.sequence)
-    with queue.database.reading() as session:
-        return [e.data["state"] for e in session.scalars(told) if e.type == "state"]
+    return [e.data["state"] for e in events(queue, job_id) if e.type == "state"]
+
+
+def epochs(queue: Queue, job_id: str) -> list[int]:
+    """The epochs that a job's events tell of, in order."""
+    return [e.data["epoch"] for e in events(queue, job_id) if e.type == "epoch"]
+
+
+def cancel(queue: Queue, job_id: str) -> None:
+    with queue.database.writing() as session:
+        queue.cancel(session, session.get_one(Job, job_id))
 
 
 def let_expire(queue: Queue, lease: Lease) -> None:

@@ -8,10 +8,9 @@ from sqlalchemy.exc import OperationalError
 from service.job_process import heartbeat as heartbeat_module
 from service.job_process.attempt import describe_failure
 from service.job_process.heartbeat import Heartbeat
-from service.shared import job_events as events
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
-from tests.service.queued import job, leased, let_expire, submitted
+from tests.service.queued import cancel, epochs, job, leased, let_expire, submitted
 from tfbbb.training.job_clock import Progress
 
 
@@ -57,9 +56,7 @@ def test_progress_is_kept_while_the_database_does_not_answer(
             heartbeat.send()
     heartbeat.send()
     assert job(queue, lease.job_id).progress["step"] == 10
-    with queue.database.reading() as session:
-        told = [e.data for e in events.after(session, lease.job_id, 0)]
-    assert [data["epoch"] for data in told if "epoch" in data] == [1, 2]
+    assert epochs(queue, lease.job_id) == [1, 2]
 
 
 def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
@@ -103,8 +100,7 @@ def test_job_over_a_limit_ends_its_process_with_the_reason(
         "It took longer than 86400 s (TFBBB_JOB_SECONDS)"
     )
     beat, job_id = heartbeats["cancelled"]
-    with queue.database.writing() as session:
-        queue.cancel(session, session.get_one(Job, job_id))
+    cancel(queue, job_id)
     beat.cancelled = True
     for seconds, ended in ((0.0, False), (20.0, False), (10.0, True)):
         now[0] += seconds

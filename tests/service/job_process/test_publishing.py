@@ -6,13 +6,14 @@ from sqlalchemy import select
 
 from service.job_process.publish import CancelledError, publish
 from service.shared import queue as queue_module
-from service.shared.database.tables import Job, ModelVersion
-from service.shared.queue import Queue, StaleAttemptError
+from service.shared.database.tables import ModelVersion
+from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import store
 from service.shared.versions import manifest_digest
 from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import (
     PowerCutError,
+    cancel,
     exporting,
     job,
     leased,
@@ -20,6 +21,16 @@ from tests.service.queued import (
     staged,
     stop,
 )
+
+
+@pytest.fixture
+def lease(queue: Queue) -> Lease:
+    return exporting(queue)
+
+
+@pytest.fixture
+def directory(queue: Queue, lease: Lease) -> Path:
+    return staged(queue, lease)
 
 
 def versions(queue: Queue) -> list[ModelVersion]:
@@ -45,10 +56,8 @@ def test_a_staged_model_becomes_the_next_version(queue: Queue) -> None:
 
 
 def test_number_taken_at_the_last_moment_is_skipped(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, lease: Lease, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease = exporting(queue)
-    directory = staged(queue, lease)
     rename = Path.rename
 
     def rename_too_late(source: Path, target: Path) -> Path:
@@ -62,23 +71,22 @@ def test_number_taken_at_the_last_moment_is_skipped(
     assert on_disk(queue) == ["1", "2"]
 
 
-def test_a_stale_attempt_publishes_nothing(queue: Queue) -> None:
-    ghost = exporting(queue)
-    directory = staged(queue, ghost)
-    let_expire(queue, ghost)
+def test_a_stale_attempt_publishes_nothing(
+    queue: Queue, lease: Lease, directory: Path
+) -> None:
+    let_expire(queue, lease)
     with pytest.raises(StaleAttemptError):
-        publish(queue, ghost, directory)
+        publish(queue, lease, directory)
     leased(queue)
     with pytest.raises(StaleAttemptError):
-        publish(queue, ghost, directory)
+        publish(queue, lease, directory)
     assert (on_disk(queue), versions(queue)) == ([], [])
 
 
-def test_a_job_that_is_to_be_cancelled_publishes_nothing(queue: Queue) -> None:
-    lease = exporting(queue)
-    directory = staged(queue, lease)
-    with queue.database.writing() as session:
-        queue.cancel(session, session.get_one(Job, lease.job_id))
+def test_a_job_that_is_to_be_cancelled_publishes_nothing(
+    queue: Queue, lease: Lease, directory: Path
+) -> None:
+    cancel(queue, lease.job_id)
     with pytest.raises(CancelledError):
         publish(queue, lease, directory)
     assert (on_disk(queue), versions(queue)) == ([], [])
@@ -88,10 +96,12 @@ def test_a_job_that_is_to_be_cancelled_publishes_nothing(queue: Queue) -> None:
 
 @pytest.mark.parametrize("end", ["expire", "died", "release", "fail", "cancel"])
 def test_version_renamed_before_an_interruption_belongs_to_its_job(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch, end: str
+    queue: Queue,
+    lease: Lease,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
 ) -> None:
-    lease = exporting(queue)
-    directory = staged(queue, lease)
     with monkeypatch.context() as patch:
         # After the rename, before the commit.
         patch.setattr(queue_module.Queue, "succeed", stop)
@@ -107,8 +117,7 @@ def test_version_renamed_before_an_interruption_belongs_to_its_job(
         queue.fail(lease, "No space left on device")
     else:
         if end == "cancel":
-            with queue.database.writing() as session:
-                queue.cancel(session, session.get_one(Job, lease.job_id))
+            cancel(queue, lease.job_id)
         let_expire(queue, lease)
     done = job(queue, lease.job_id)
     assert (done.state, done.version, done.error) == ("succeeded", 1, None)
@@ -127,10 +136,9 @@ def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> Non
 
 
 def test_a_version_is_on_the_disk_before_the_commit(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, lease: Lease, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, flushed = exporting(queue), []
-    directory = staged(queue, lease)
+    flushed = []
 
     def spy(path: Path) -> None:
         flushed.append((path, (path / "1").exists(), len(versions(queue))))
@@ -141,8 +149,9 @@ def test_a_version_is_on_the_disk_before_the_commit(
     assert flushed == [(models / "model", True, 0), (models, False, 0)]
 
 
-def test_a_version_of_another_job_does_not_end_this_one(queue: Queue) -> None:
-    lease = exporting(queue)
+def test_a_version_of_another_job_does_not_end_this_one(
+    queue: Queue, lease: Lease
+) -> None:
     export("f" * 24, "of another", queue.settings.models / "model" / "1")
     let_expire(queue, lease)
     assert (job(queue, lease.job_id).state, versions(queue)) == ("queued", [])

@@ -16,12 +16,10 @@ from ray.job_submission import JobStatus
 
 from service.job_process import ray_jobs
 from service.job_process.ray_jobs import RayJobs, submission_id
-from service.shared import job_events as events
-from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
 from tests.service.job_process.stand_in_worker import result_of
-from tests.service.queued import job, let_expire, states, submitted
+from tests.service.queued import cancel, job, let_expire, states, submitted
 
 _ADDRESS = "http://127.0.0.1:8265"
 
@@ -131,16 +129,13 @@ def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
         "Its process died 3 times, the last time: its Ray job "
         f"{name(job_id, 3)} ended before it began: {told}"
     )
-    with queue.database.reading() as session:
-        told_of = [e.data["state"] for e in events.after(session, job_id, 0)]
-    assert told_of.count("running") == 3
+    assert states(queue, job_id).count("running") == 3
 
 
 def test_cancelled_job_is_not_submitted_again(
     queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
 ) -> None:
-    with queue.database.writing() as session:
-        queue.cancel(session, session.get_one(Job, job_id))
+    cancel(queue, job_id)
     jobs.step()
     assert (api.submissions, states(queue, job_id)) == (1, ["queued", "cancelled"])
 

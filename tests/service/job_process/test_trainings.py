@@ -8,6 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
+from service.api.predictions.schemas import TABLE_BODY
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving
@@ -86,6 +87,9 @@ def test_a_job_becomes_a_model_that_answers(
     assert client._connection.request("GET", "/health/training") == {
         "status": "training"
     }
+    for example in TABLE_BODY["content"]["application/json"]["examples"].values():
+        path, body = "/v1/models/first:predict", example["value"]
+        assert client._connection.request("POST", path, json=body)["model_version"]
     files = JobFiles(settings, trained.id)
     assert "published first, version 1" in files.log.read_text()
     assert not files.scratch.exists()

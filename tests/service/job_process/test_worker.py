@@ -15,12 +15,11 @@ from service.job_process.process import Process
 from service.job_process.publish import staging_directory
 from service.job_process.upkeep import remove_leftovers
 from service.job_process.worker import Worker
-from service.shared import job_events as events
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 from tests.service.job_process.stand_in_worker import CountingTrainer
-from tests.service.queued import add_table, job, leased, states, submitted
+from tests.service.queued import add_table, events, job, leased, states, submitted
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -136,8 +135,7 @@ def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
     with pytest.raises(OSError, match="File exists"):
         worker.step()
     assert states(queue, job_id) == ["queued", "running", "queued"]
-    with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)[-1].data
+    told = events(queue, job_id)[-1].data
     assert told["reason"].startswith("Its log could not be opened: ")
 
 
@@ -180,8 +178,7 @@ def test_job_over_its_memory_limit_ends_its_process(queue: Queue) -> None:
     assert run_alone(limited, job_id).returncode == 1
     ended = job(queue, job_id)
     assert (ended.state, ended.deaths) == ("queued", 1)
-    with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)[-1].data
+    told = events(queue, job_id)[-1].data
     assert "out of memory" in told["reason"]
     assert "TFBBB_JOB_MEMORY_BYTES" in told["reason"]
 

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -86,24 +86,10 @@ def test_loads_and_unloads_leave_memory_threads_and_descriptors(
     assert np.all(np.divide(after, before) < 1.1)
 
 
-class Stumble:
-    """A function that raises a fault as long as there is one."""
-
-    def __init__(self, function: Any, fault: Exception) -> None:
-        self.function, self.fault, self.calls = function, fault, 0
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.calls += 1
-        if self.fault is not None:
-            raise self.fault
-        return self.function(*args, **kwargs)
-
-
-def stumbling(
-    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, fault: Exception
-) -> Any:
-    stumble = Stumble(getattr(place, name), fault)
-    monkeypatch.setattr(place, name, lambda *args, **given: stumble(*args, **given))
+def stumbling(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> mock.Mock:
+    """Lets the loading of a model fail, until the fault is None."""
+    stumble = mock.Mock(wraps=reader.load, side_effect=fault)
+    monkeypatch.setattr(reader, "load", stumble)
     return stumble
 
 
@@ -130,19 +116,19 @@ def test_version_is_tried_again_after_a_fault_that_passes(
     fault: Exception,
 ) -> None:
     version = registry.version("diabetes", 1)
-    stumble = stumbling(monkeypatch, reader, "load", fault)
+    stumble = stumbling(monkeypatch, fault)
     for pause in (1, 2, 4):
         with pytest.raises(Unavailable, match=f"tried again in {pause} s"):
             version.load()
-        calls = stumble.calls
+        calls = stumble.call_count
         with pytest.raises(Unavailable, match=r"Version 1 .* tried again"):
             version.load()
-        assert stumble.calls == calls
+        assert stumble.call_count == calls
         status = model_status("diabetes", [version], None).model_version_status[0]
         assert (status.state, status.status.error_code) == ("START", "UNAVAILABLE")
         assert "tried again" in status.status.error_message
         clock[0] += pause
-    stumble.fault = None
+    stumble.side_effect = None
     version.load()
     assert states(registry, "diabetes")[1] is VersionState.AVAILABLE
     (status,) = model_status("diabetes", [version], None).model_version_status
@@ -154,12 +140,12 @@ def test_fault_of_the_files_is_not_tried_again(
 ) -> None:
     version = registry.version("diabetes", 1)
     fault = ValueError("no such op")
-    stumble = stumbling(monkeypatch, reader, "load", fault)
+    stumble = stumbling(monkeypatch, fault)
     for _ in range(2):
         with pytest.raises(Unavailable, match="Version 1"):
             version.load()
         clock[0] += 1000.0
-    assert stumble.calls == 1
+    assert stumble.call_count == 1
     assert states(registry, "diabetes")[1] is VersionState.END
 
 

@@ -210,3 +210,17 @@ def test_replica_without_database_predicts_and_is_not_ready(
     wait_until(
         lambda: version_of(means, second.predict("diabetes/labels/live", ROW)) == 2
     )
+
+
+def test_lost_bucket_is_reported_and_predictions_continue(
+    replicas: list[Replica], means: dict[int, float], s3: S3, store: str
+) -> None:
+    # The last test of these replicas: it removes their bucket.
+    s3.remove_bucket(store)
+    first = replicas[0]
+    wait_until(lambda: not first.is_ready())
+    assert "store: The store does not answer." in first.client.get("/health/ready").text
+    version_of(means, first.predict("diabetes", ROW))
+    upload = first.client.post("/v1/datasets", content=b"a,b\n5,6\n")
+    assert upload.status_code == 503
+    assert "there is no such bucket" in upload.json()["error"]

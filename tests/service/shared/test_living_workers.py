@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from service.job_process.upkeep import Upkeep
-from service.shared import job_events as events
 from service.shared.living_workers import (
     WorkerFile,
     any_worker_lives,
@@ -17,7 +16,7 @@ from service.shared.living_workers import (
 )
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
-from tests.service.queued import job, submitted
+from tests.service.queued import events, job, submitted
 from tests.waiting import wait_until
 
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -58,8 +57,7 @@ def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue: Queue) -> Non
     assert time.monotonic() < killed + 5
     requeued = job(queue, job_id)
     assert (requeued.state, requeued.deaths) == ("queued", 1)
-    with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)[-1].data
+    told = events(queue, job_id)[-1].data
     assert told["reason"].startswith("the process of attempt 1 was killed or crashed")
 
 

@@ -2,11 +2,20 @@ import time
 
 import pytest
 
-from service.shared import job_events as events
+from service.shared import job_events
 from service.shared.database.tables import Job, Key
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
-from tests.service.queued import job, leased, let_expire, states, submitted
+from tests.service.queued import (
+    cancel,
+    epochs,
+    events,
+    job,
+    leased,
+    let_expire,
+    states,
+    submitted,
+)
 
 
 def test_a_job_passes_through_its_states_to_success(
@@ -26,10 +35,10 @@ def test_a_job_passes_through_its_states_to_success(
     assert done.progress == {"step": 10, "told_epoch": 2}
     assert done.finished_at is not None
     with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)
-        assert [event.sequence for event in told] == [1, 2, 3, 4, 5, 6]
-        assert [event.type for event in told[2:4]] == ["epoch", "epoch"]
-        assert [e.sequence for e in events.after(session, job_id, 4, limit=1)] == [5]
+        later = job_events.after(session, job_id, 4, limit=1)
+    assert [event.sequence for event in later] == [5]
+    assert [event.sequence for event in events(queue, job_id)] == [1, 2, 3, 4, 5, 6]
+    assert epochs(queue, job_id) == [1, 2]
 
 
 def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
@@ -64,9 +73,7 @@ def test_epoch_that_a_later_attempt_repeats_is_reported_once(queue: Queue) -> No
     queue.release(first, "The service stopped")
     queue.heartbeat(leased(queue), {"step": 20}, [{"epoch": 2}])
     queue.heartbeat(Lease(job_id, 2), {"step": 40}, [{"epoch": 3}, {"epoch": 4}])
-    with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)
-    assert [e.data["epoch"] for e in told if e.type == "epoch"] == [1, 2, 3, 4]
+    assert epochs(queue, job_id) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -84,8 +91,7 @@ def test_times_of_a_job_are_those_of_the_database(
     with queue.database.writing() as session:
         queue.succeed(session, queue.lock_job(session, lease), version=1)
     done = job(queue, job_id)
-    with queue.database.reading() as session:
-        told = [event.created_at for event in events.after(session, job_id, 1)]
+    told = [event.created_at for event in events(queue, job_id)[1:]]
     for seen in (done.started_at, done.finished_at, *told):
         assert abs((seen or 0) - now) < 60
 
@@ -132,8 +138,7 @@ def test_expired_lease_is_a_death_with_the_last_line_of_the_log(queue: Queue) ->
     log.write_text('attempt 1\n{"exception": "Traceback\\nNo space left\\u0000"}\n')
     let_expire(queue, leased(queue))
     assert job(queue, job_id).deaths == 1
-    with queue.database.reading() as session:
-        told = events.after(session, job_id, 0)[-1].data
+    told = events(queue, job_id)[-1].data
     assert told["reason"] == (
         "the process of attempt 1 sent no heartbeat for 5 s; the last line of its log: "
         "No space left\ufffd"
@@ -211,8 +216,7 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(
 def test_queued_job_is_cancelled_at_once_and_ended_one_stays(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     for _ in range(2):
-        with queue.database.writing() as session:
-            queue.cancel(session, session.get_one(Job, job_id))
+        cancel(queue, job_id)
     assert states(queue, job_id) == ["queued", "cancelled"]
     assert queue.lease() is None
 

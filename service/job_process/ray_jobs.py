@@ -18,7 +18,6 @@ from ray.job_submission import JobSubmissionClient
 from service.job_process.upkeep import Upkeep
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
-from tfbbb.base.types import JsonObject
 
 Result = TypeVar("Result")
 
@@ -68,13 +67,16 @@ class RayJobs:
         return False
 
     def _submit(self, attempt: Lease) -> None:
-        name = submission_id(attempt)
+        name, settings = submission_id(attempt), self._queue.settings
+        # A node works in another directory.
+        places = {x: getattr(settings, x).absolute() for x in ("data_dir", "models")}
+        variables = settings.model_copy(update=places).environment()
         try:
             self._ask(
                 lambda client: client.submit_job(
                     entrypoint=f"{self._command} --job {attempt.job_id}",
                     submission_id=name,
-                    runtime_env={"env_vars": self._variables()},
+                    runtime_env={"env_vars": variables},
                     metadata={"tfbbb_job": attempt.job_id},
                     entrypoint_num_cpus=self._cpus,
                     entrypoint_num_gpus=self._gpus or None,
@@ -85,7 +87,7 @@ class RayJobs:
             if "already exists" not in str(error.strerror):
                 raise
             return
-        log: Path = JobFiles(self._queue.settings, attempt.job_id).log
+        log: Path = JobFiles(settings, attempt.job_id).log
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a") as file:
             file.write(f"submitted to Ray; `ray job logs {name}` prints the log\n")
@@ -103,13 +105,6 @@ class RayJobs:
         reason = f"its Ray job {name} ended before it began: {how}"
         with suppress(StaleAttemptError):
             self._queue.record_death(lease, reason)
-
-    def _variables(self) -> JsonObject:
-        """Returns the settings as variables of a node, whose directory is another."""
-        settings = self._queue.settings
-        names = ("data_dir", "models")
-        places = {name: getattr(settings, name).absolute() for name in names}
-        return dict(settings.model_copy(update=places).environment())
 
     def _ask(self, request: Callable[[JobSubmissionClient], Result]) -> Result:
         try:

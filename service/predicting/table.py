@@ -126,9 +126,7 @@ def _names_by_key(named: JsonObject, manifest: Manifest) -> dict[str, str]:
 
 
 def _hold_texts(rows: Sequence[object]) -> bool:
-    return any(
-        isinstance(value, str) for row in rows if isinstance(row, list) for value in row
-    )
+    return any(str in map(type, row) for row in rows if isinstance(row, list))
 
 
 def _matrix(rows: Sequence[JsonList], features: Sequence[Feature]) -> Inputs:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,9 @@ from tfbbb.export.inputs import class_name
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.known_targets import KnownTargets, UnusableTarget, read_known_numbers
+
+# Of what one target may be, before it is read.
+_TYPES = {int, float, str, type(None)}
 
 
 def read_targets(values: object, manifest: Manifest, num_rows: int) -> KnownTargets:
@@ -76,7 +78,7 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
         if value is None:
             continue
         listed = value if isinstance(value, list) else [value]
-        if len(listed) != width or not all(map(_may_be_target, listed)):
+        if len(listed) != width or not {*map(type, listed)} <= _TYPES:
             what = "a number" if width == 1 else f"a list of {width} numbers"
             raise InputError(
                 f"Row {row + 1}: the target must be {what}, {support.description}. "
@@ -103,11 +105,6 @@ def _read_texts(
     rows, places = zip(*texts, strict=True)
     numbers[rows, places] = found.values
     return {rows[index]: target for index, target in found.unusable.items()}
-
-
-def _may_be_target(value: object) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return value is None or is_number or isinstance(value, str)
 
 
 def _as_float(number: Any) -> float:

@@ -15,8 +15,9 @@ from service.shared.sandbox import Limits
 def apply_limits(limits: Limits, *, most_written_bytes: int = 0) -> None:
     """Limits the memory, time and files that this process uses from now on."""
     allow_seconds(time.process_time() + limits.seconds)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
     for kind, most in (
-        (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
+        (resource.RLIMIT_AS, pages * resource.getpagesize() + limits.memory_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, most_written_bytes),
     ):
@@ -32,11 +33,6 @@ def _limit(kind: int, most: int) -> None:
     hard = resource.getrlimit(kind)[1]
     soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (soft, hard))
-
-
-def _address_space() -> int:
-    pages = Path("/proc/self/statm").read_text().split()[0]
-    return int(pages) * resource.getpagesize()
 
 
 def hide_pandas() -> None:

@@ -35,7 +35,9 @@ def lock_data_directory(settings: Settings) -> Iterator[None]:
     # Not inherited by child processes, which would keep the lock.
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        kind = fcntl.LOCK_SH if _is_shared(settings) else fcntl.LOCK_EX
+        on_postgresql = (settings.database_url or "").startswith("postgresql")
+        is_shared = on_postgresql and settings.store is None
+        kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -56,11 +58,6 @@ def lock_data_directory(settings: Settings) -> Iterator[None]:
         yield
     finally:
         os.close(file)
-
-
-def _is_shared(settings: Settings) -> bool:
-    url = settings.database_url or ""
-    return settings.store is None and url.startswith("postgresql")
 
 
 def _owner(file: int) -> str:

@@ -98,7 +98,9 @@ class TableTrainer:
                 should_stop=should_stop,
                 clock=clock,
                 checkpoint_seconds=settings.checkpoint_seconds,
-                start_from=start and store.version(start.model, start.version),
+                start_from=None
+                if start is None
+                else store.version(start.model, start.version),
                 serving=_serving(store, job.name, serving),
             )
 

@@ -41,9 +41,7 @@ _KINDS = {
 class Replica:
     """A service with stand-in workers, a log and a port of its own.
 
-    Args:
-        directory: Where its log is, and its data unless the environment says otherwise.
-        **variables: Its environment, beside that of this process.
+    Its directory has its log, and its data unless the variables say otherwise.
     """
 
     def __init__(self, directory: Path, **variables: str) -> None:
@@ -112,13 +110,10 @@ class Replica:
                 victim.kill()
         psutil.wait_procs(found)
 
-    def predict(
-        self, path: str, row: Sequence[float], headers: Mapping[str, str] | None = None
-    ) -> httpx.Response:
+    def predict(self, path: str, row: Sequence[float]) -> httpx.Response:
         """Asks for a prediction; `path` is `NAME`, with a version or a label."""
-        return self.client.post(
-            f"/v1/models/{path}:predict", json={"instances": [row]}, headers=headers
-        )
+        path = f"/v1/models/{path}:predict"
+        return self.client.post(path, json={"instances": [row]})
 
     def mean(self, path: str, row: Sequence[float]) -> float:
         response = self.predict(path, row)
@@ -154,19 +149,6 @@ def stopped_at_the_end(*replicas: Replica) -> Iterator[None]:
             replica.stop()
 
 
-def publish_copy(queue: Queue, model: Path, name: str) -> int:
-    """Publishes a model as the result of a job, which no worker leases."""
-    (job_id,) = submitted(queue, name=name, not_before=1e12, spec={"target": "y"})
-    lease = queue.lease_job(job_id)
-    assert lease is not None
-    queue.begin_export(lease)
-    staged = staging_directory(queue.store.models, lease)
-    shutil.copytree(model, staged)
-    number = publish(queue, lease, staged)
-    shutil.rmtree(staged)
-    return number
-
-
 def means_of_two_versions(
     replicas: Sequence[Replica], queue: Queue, saved_models: Path
 ) -> dict[int, float]:
@@ -176,8 +158,17 @@ def means_of_two_versions(
     """
     found: dict[int, float] = {}
     for number in 1, 2:
-        model = saved_models / "diabetes" / str(number)
-        assert publish_copy(queue, model, "diabetes") == number
+        # The result of a job, which no worker leases.
+        (job_id,) = submitted(
+            queue, name="diabetes", not_before=1e12, spec={"target": "y"}
+        )
+        lease = queue.lease_job(job_id)
+        assert lease is not None
+        queue.begin_export(lease)
+        staged = staging_directory(queue.store.models, lease)
+        shutil.copytree(saved_models / "diabetes" / str(number), staged)
+        assert publish(queue, lease, staged) == number
+        shutil.rmtree(staged)
         for replica in replicas:
             path = f"diabetes/versions/{number}"
             while replica.predict(path, ROW).status_code != 200:

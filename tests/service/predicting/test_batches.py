@@ -49,16 +49,14 @@ def assert_same(ours: Answer, theirs: Answer) -> None:
             assert values == expected
 
 
-@pytest.mark.parametrize(
-    ("method", "seed"), [("local", None), ("weight", 7), ("linearised", None)]
-)
+@pytest.mark.parametrize("method", ["local", "linearised"])
 def test_answer_is_the_same_whatever_it_is_batched_with(
-    numbers: Any, tmp_path: Path, method: str, seed: int | None
+    numbers: Any, tmp_path: Path, method: str
 ) -> None:
     model = numbers
     if method != "local":
         model = exported(network(), tmp_path / "1", method=method)
-    parameters = {"quantiles": [0.1, 0.9], "intervals": [0.5], "seed": seed}
+    parameters = {"quantiles": [0.1, 0.9], "intervals": [0.5], "seed": 7}
     requests = [
         request(
             model,

@@ -2,31 +2,23 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 _PIECE = 65536
 
 
 class Relay:
-    """Passes connections on to another port, in a thread.
-
-    Args:
-        target: The port on 127.0.0.1 to which it connects.
-
-    Attributes:
-        port: The port on which it listens.
-        silent: Whether it accepts bytes and connections, and passes nothing on.
-        delay: Seconds by which it delays each direction.
-    """
+    """Passes connections on to another port of this machine, in a thread."""
 
     def __init__(self, target: int) -> None:
-        self.silent = False
-        self.delay = 0.0
-        self.port = 0
         self._target = target
+        # The port on which it listens.
+        self.port = 0
+        # Whether it accepts bytes and connections, and passes nothing on.
+        self.silent = False
+        # Seconds by which it delays each direction.
+        self.delay = 0.0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -36,12 +28,7 @@ class Relay:
         assert self._started.wait(10)
         return self
 
-    def __exit__(
-        self,
-        type_: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
@@ -90,10 +77,6 @@ class Relay:
                 await writer.drain()
 
         with suppress(OSError):
-            await _both(read, write)
+            await asyncio.gather(read(), write())
         with suppress(OSError):
             writer.close()
-
-
-async def _both(*parts: Callable[[], Awaitable[None]]) -> None:
-    await asyncio.gather(*(part() for part in parts))

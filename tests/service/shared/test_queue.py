@@ -1,4 +1,5 @@
 import time
+from typing import Any
 
 import pytest
 
@@ -156,18 +157,14 @@ def test_next_attempts_are_in_the_order_of_leases(queue: Queue) -> None:
 
 
 def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
+    given: dict[str, Any] = {
+        "secret_sha256": "0" * 64,
+        "scopes": ["train"],
+        "created_at": 1.0,
+    }
     with queue.database.writing() as session:
         for name in ("busy", "other"):
-            session.add(
-                Key(
-                    id=name,
-                    name=name,
-                    prefix=name,
-                    secret_sha256="0" * 64,
-                    scopes=["train"],
-                    created_at=1.0,
-                )
-            )
+            session.add(Key(id=name, name=name, prefix=name, **given))
     busy = submitted(queue, 60, key_id="busy", priority=1)
     (of_other,) = submitted(queue, key_id="other")
     settings = queue.settings.model_copy(update={"job_slots_per_key": 2})

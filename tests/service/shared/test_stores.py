@@ -39,15 +39,10 @@ NAME = f"{hashlib.sha256(TABLE).hexdigest()}.csv"
 
 def settings_of(machine: Path, url: str | None) -> Settings:
     """Settings of a machine: directories of its own, unless they are the store."""
-    machine.mkdir(exist_ok=True)
-    return Settings(data_dir=machine / "data", models=machine / "models", store=url)
-
-
-def queue_of(settings: Settings, database: Database) -> Queue:
-    settings = settings.model_copy(update={"lease_seconds": 60.0})
-    settings.data_dir.mkdir(exist_ok=True)
-    settings.models.mkdir(exist_ok=True)
-    return Queue(database, settings)
+    data, models = machine / "data", machine / "models"
+    for place in (data, models):
+        place.mkdir(parents=True, exist_ok=True)
+    return Settings(data_dir=data, models=models, store=url, lease_seconds=60.0)
 
 
 @pytest.fixture(params=["directory", "s3"])
@@ -60,7 +55,7 @@ def url(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def queue(tmp_path: Path, url: str | None, database: Database) -> Queue:
-    return queue_of(settings_of(tmp_path / "here", url), database)
+    return Queue(database, settings_of(tmp_path / "here", url))
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def s3_url(s3: S3) -> str:
 
 @pytest.fixture
 def s3_queue(tmp_path: Path, s3_url: str, database: Database) -> Queue:
-    return queue_of(settings_of(tmp_path / "here", s3_url), database)
+    return Queue(database, settings_of(tmp_path / "here", s3_url))
 
 
 @pytest.fixture
@@ -222,7 +217,7 @@ def test_jobs_that_publish_at_once_take_different_numbers(
 ) -> None:
     database = Database(new_database(postgresql))
     create_tables(database)
-    queue = queue_of(settings_of(tmp_path / "here", s3_url), database)
+    queue = Queue(database, settings_of(tmp_path / "here", s3_url))
     leases = [exporting(queue) for _ in range(4)]
     models = [staged(queue, lease) for lease in leases]
     with ThreadPoolExecutor(4) as executor:

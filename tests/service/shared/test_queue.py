@@ -164,7 +164,7 @@ def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
     }
     with queue.database.writing() as session:
         for name in ("busy", "other"):
-            session.add(Key(id=name, name=name, prefix=name, **given))
+            session.add(Key(id=name, name=name, prefix=name, created_at=1.0, **given))
     busy = submitted(queue, 60, key_id="busy", priority=1)
     (of_other,) = submitted(queue, key_id="other")
     settings = queue.settings.model_copy(update={"job_slots_per_key": 2})

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
@@ -16,8 +15,7 @@ from service.job_process.attempt import Attempt, Export
 from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
-from service.shared.settings import Settings
-from service.shared.store import Store, StoreError, StoreOutageError
+from service.shared.store import StoreOutageError
 from service.shared.versions import LATEST
 from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, states, submitted
@@ -66,32 +64,11 @@ def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     return Attempt(queue, lease, threading.Event(), trainer, pytest.fail)
 
 
-class FaultyStore(Store):
-    """A store whose uploads fail, one by one, for given reasons."""
-
-    def __init__(self, settings: Settings, *faults: StoreError) -> None:
-        super().__init__(settings)
-        self.faults = list(faults)
-
-    def upload_version(self, staged: Path) -> None:
-        if self.faults:
-            raise self.faults.pop(0)
-
-
 def raising(error: Exception) -> Callable[[], None]:
     def fail() -> None:
         raise error
 
     return fail
-
-
-def test_trained_job_waits_for_a_store_that_does_not_answer(
-    queue: Queue, lease: Lease
-) -> None:
-    outage = StoreOutageError("It could not be written: no route", "s3://bucket")
-    queue.store = store = FaultyStore(queue.settings, outage)
-    assert attempt(queue, lease, Trainer()).run()
-    assert (job(queue, lease.job_id).state, store.faults) == ("succeeded", [])
 
 
 def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
@@ -157,14 +134,19 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     assert not (queue.settings.models / "model").exists()
 
 
-def test_publishing_waits_for_an_absent_or_read_only_database(
+def test_publishing_waits_for_the_database_and_the_store(
     queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish, failures = run.publish, [OperationalError, InternalError]
+    publish = run.publish
+    standby = ("update", {}, Exception("there is a standby"))
+    failures: list[Exception] = [
+        *(OperationalError(*standby), InternalError(*standby)),
+        StoreOutageError("It could not be written: no route", "s3://bucket"),
+    ]
 
     def publish_later(*arguments: object) -> int:
         if failures:
-            raise failures.pop()("update", {}, Exception("there is a standby"))
+            raise failures.pop()
         return publish(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(run, "publish", publish_later)

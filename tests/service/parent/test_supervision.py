@@ -1,12 +1,9 @@
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from service.parent.supervision import SupervisedProcess
@@ -65,24 +62,3 @@ def test_a_child_that_does_not_end_is_killed(
     assert [record.getMessage() for record in caplog.records] == [
         "the child did not end in 0.1 s"
     ]
-
-
-def test_the_child_learns_that_its_parent_was_killed() -> None:
-    program = f"""
-import os, time
-from service.parent.supervision import SupervisedProcess
-child = SupervisedProcess("it", ["sh", "-c", {UNTIL_INPUT_ENDS!r}], os.environ)
-child.start()
-while child.pid is None:
-    time.sleep(0.01)
-print(child.pid, flush=True)
-time.sleep(600)
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
-        parent.kill()
-        child.wait(timeout=60)
-    assert not child.is_running()

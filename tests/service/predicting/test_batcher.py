@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import threading
 import time
@@ -64,166 +65,152 @@ class Queue:
         return first
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 60))
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Runs a test in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(**given: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(**given), 60))
+
+    return run
 
 
-def test_waiting_tasks_with_one_key_are_computed_together() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        keys = {"a": "x", "b": "y", "c": "x", "d": "x"}
-        asked = [queue.ask(name, key=key) for name, key in keys.items()]
-        await asyncio.sleep(0)
-        queue.may_compute.set()
-        found = await asyncio.gather(first, *asked)
-        assert found == ["first[0:1]", *(f"{name}[0:1]" for name in "abcd")]
-        assert queue.batches == [["first"], ["a", "c", "d"], ["b"]]
-
-    run(test())
+@in_loop
+async def test_waiting_tasks_with_one_key_are_computed_together() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    keys = {"a": "x", "b": "y", "c": "x", "d": "x"}
+    asked = [queue.ask(name, key=key) for name, key in keys.items()]
+    await asyncio.sleep(0)
+    queue.may_compute.set()
+    found = await asyncio.gather(first, *asked)
+    assert found == ["first[0:1]", *(f"{name}[0:1]" for name in "abcd")]
+    assert queue.batches == [["first"], ["a", "c", "d"], ["b"]]
 
 
-def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop() -> None:
-    async def test() -> None:
-        queue = Queue()
-        asked = [queue.ask(name, pace=Pace(0.001)) for name in "abc"]
-        found = await asyncio.gather(*asked)
-        assert found == ["a[0:1]", "b[0:1]", "c[0:1]"]
-        assert queue.batches == [["a", "b", "c"]]
-        assert queue.threads == {threading.get_ident()}
-
-    run(test())
+@in_loop
+async def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop() -> None:
+    queue = Queue()
+    asked = [queue.ask(name, pace=Pace(0.001)) for name in "abc"]
+    found = await asyncio.gather(*asked)
+    assert found == ["a[0:1]", "b[0:1]", "c[0:1]"]
+    assert queue.batches == [["a", "b", "c"]]
+    assert queue.threads == {threading.get_ident()}
 
 
-def test_tasks_without_a_key_are_computed_alone() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        asked = [queue.ask(name, key=None) for name in "ab"]
-        await asyncio.sleep(0)
-        queue.may_compute.set()
-        await asyncio.gather(first, *asked)
-        assert queue.batches == [["first"], ["a"], ["b"]]
-
-    run(test())
+@in_loop
+async def test_tasks_without_a_key_are_computed_alone() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    asked = [queue.ask(name, key=None) for name in "ab"]
+    await asyncio.sleep(0)
+    queue.may_compute.set()
+    await asyncio.gather(first, *asked)
+    assert queue.batches == [["first"], ["a"], ["b"]]
 
 
-def test_a_large_task_and_small_ones_take_turns() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        large = queue.ask("large", rows=100, key="l", pace=Pace(0.0, 1e-5), work=30_000)
-        small = [queue.ask(name, key=name) for name in ("a", "b")]
-        await asyncio.sleep(0)
-        queue.may_compute.set()
-        answer, *_ = await asyncio.gather(large, first, *small)
-        assert queue.batches[1:5] == [["large"], ["a"], ["large"], ["b"]]
-        ends = [tuple(map(int, part.split(":"))) for part in answer[6:-1].split(", ")]
-        assert ends[0][0] == 0
-        assert ends[-1][1] == 100
-        assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(ends))
-
-    run(test())
+@in_loop
+async def test_a_large_task_and_small_ones_take_turns() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    large = queue.ask("large", rows=100, key="l", pace=Pace(0.0, 1e-5), work=30_000)
+    small = [queue.ask(name, key=name) for name in ("a", "b")]
+    await asyncio.sleep(0)
+    queue.may_compute.set()
+    answer, *_ = await asyncio.gather(large, first, *small)
+    assert queue.batches[1:5] == [["large"], ["a"], ["large"], ["b"]]
+    ends = [tuple(map(int, part.split(":"))) for part in answer[6:-1].split(", ")]
+    assert ends[0][0] == 0
+    assert ends[-1][1] == 100
+    assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(ends))
 
 
-def test_a_deadline_of_an_hour_does_not_starve_large_tasks() -> None:
-    async def test() -> None:
-        queue = Queue(seconds=lambda work: 0.002)
-        pace = Pace(0.0, 1e-5)
-        large = queue.ask("large", rows=100, key="l", pace=pace, work=50_000)
-        patient = queue.ask("patient", key="p", deadline=3600.0)
+@in_loop
+async def test_a_deadline_of_an_hour_does_not_starve_large_tasks() -> None:
+    queue = Queue(seconds=lambda work: 0.002)
+    pace = Pace(0.0, 1e-5)
+    large = queue.ask("large", rows=100, key="l", pace=pace, work=50_000)
+    patient = queue.ask("patient", key="p", deadline=3600.0)
 
-        async def keep_asking() -> None:
-            for place in range(1000):
-                await queue.ask(f"{place}", key=place)
+    async def keep_asking() -> None:
+        for place in range(1000):
+            await queue.ask(f"{place}", key=place)
 
-        newcomers = asyncio.create_task(keep_asking())
-        await asyncio.gather(large, patient)
-        newcomers.cancel()
-        assert len(queue.batches) < 100
-
-    run(test())
+    newcomers = asyncio.create_task(keep_asking())
+    await asyncio.gather(large, patient)
+    newcomers.cancel()
+    assert len(queue.batches) < 100
 
 
-def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused() -> None:
-    async def test() -> None:
-        queue = Queue(seconds=lambda work: 0.1)
-        pace = Pace()
-        for _ in range(2):
-            rows = [queue.ask(f"{n}", pace=pace, deadline=2.0) for n in range(40)]
-            await asyncio.gather(*rows)
-        assert len(queue.batches) <= 6
-        assert pace.seconds(100) == pytest.approx(0.1, rel=0.2)
-
-    run(test())
+@in_loop
+async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused() -> None:
+    queue = Queue(seconds=lambda work: 0.1)
+    pace = Pace()
+    for _ in range(2):
+        rows = [queue.ask(f"{n}", pace=pace, deadline=2.0) for n in range(40)]
+        await asyncio.gather(*rows)
+    assert len(queue.batches) <= 6
+    assert pace.seconds(100) == pytest.approx(0.1, rel=0.2)
 
 
-def test_a_failing_task_fails_alone() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        asked = [queue.ask(name) for name in ("good", "bad", "fine")]
-        await asyncio.sleep(0)
-        queue.may_compute.set()
-        good, bad, fine = await asyncio.gather(*asked, return_exceptions=True)
-        assert (good, fine) == ("good[0:1]", "fine[0:1]")
-        assert str(bad) == "a bad row"
-        await first
-
-    run(test())
+@in_loop
+async def test_a_failing_task_fails_alone() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    asked = [queue.ask(name) for name in ("good", "bad", "fine")]
+    await asyncio.sleep(0)
+    queue.may_compute.set()
+    good, bad, fine = await asyncio.gather(*asked, return_exceptions=True)
+    assert (good, fine) == ("good[0:1]", "fine[0:1]")
+    assert str(bad) == "a bad row"
+    await first
 
 
-def test_the_deadline_is_kept_while_a_block_is_computed() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        begin = time.monotonic()
-        with pytest.raises(DeadlineExceeded, match="passed"):
-            await queue.ask("late", deadline=0.1)
-        assert time.monotonic() - begin < 0.3
-        queue.may_compute.set()
-        await first
-        assert queue.batches == [["first"]]
-        with pytest.raises(DeadlineExceeded, match="passed"):
-            await queue.ask("later", deadline=0.0)
-
-    run(test())
+@in_loop
+async def test_the_deadline_is_kept_while_a_block_is_computed() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    begin = time.monotonic()
+    with pytest.raises(DeadlineExceeded, match="passed"):
+        await queue.ask("late", deadline=0.1)
+    assert time.monotonic() - begin < 0.3
+    queue.may_compute.set()
+    await first
+    assert queue.batches == [["first"]]
+    with pytest.raises(DeadlineExceeded, match="passed"):
+        await queue.ask("later", deadline=0.0)
 
 
-def test_a_deadline_that_cannot_be_met_is_refused_at_once() -> None:
-    async def test() -> None:
-        queue = Queue()
-        # What comes first is tried, however long it seems to take.
-        first = queue.ask("first", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
-        await asyncio.sleep(0)
-        queue.may_compute.clear()
-        with pytest.raises(DeadlineExceeded, match="its deadline is in 300 ms") as no:
-            await queue.ask("second", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
-        assert no.value.headers == {"Retry-After": "1"}
-        queue.may_compute.set()
-        await first
-
-    run(test())
+@in_loop
+async def test_a_deadline_that_cannot_be_met_is_refused_at_once() -> None:
+    queue = Queue()
+    # What comes first is tried, however long it seems to take.
+    first = queue.ask("first", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
+    await asyncio.sleep(0)
+    queue.may_compute.clear()
+    with pytest.raises(DeadlineExceeded, match="its deadline is in 300 ms") as no:
+        await queue.ask("second", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
+    assert no.value.headers == {"Retry-After": "1"}
+    queue.may_compute.set()
+    await first
 
 
-def test_more_waiting_work_than_the_limit_is_refused_before_its_body() -> None:
-    async def test() -> None:
-        queue = Queue(max_queue_seconds=1.0)
-        first = await queue.occupy()
-        pace = Pace(0.45, 1e-9)
-        asked = [queue.ask(f"{n}", key=n, pace=pace) for n in range(3)]
-        await asyncio.sleep(0)
-        with (
-            pytest.raises(Overloaded, match=r"would wait 1\.4 s"),
-            queue.batcher.admitted(10),
-        ):
-            pass
-        queue.may_compute.set()
-        await asyncio.gather(first, *asked)
-        with queue.batcher.admitted(10):
-            pass
-
-    run(test())
+@in_loop
+async def test_more_waiting_work_than_the_limit_is_refused_before_its_body() -> None:
+    queue = Queue(max_queue_seconds=1.0)
+    first = await queue.occupy()
+    pace = Pace(0.45, 1e-9)
+    asked = [queue.ask(f"{n}", key=n, pace=pace) for n in range(3)]
+    await asyncio.sleep(0)
+    with (
+        pytest.raises(Overloaded, match=r"would wait 1\.4 s"),
+        queue.batcher.admitted(10),
+    ):
+        pass
+    queue.may_compute.set()
+    await asyncio.gather(first, *asked)
+    with queue.batcher.admitted(10):
+        pass
 
 
 def test_more_waiting_requests_or_bytes_than_the_limits_are_refused() -> None:
@@ -257,91 +244,80 @@ def test_requests_count_from_their_headers_on() -> None:
     assert batcher.arrive() is None
 
 
-def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
-    async def test() -> None:
-        batcher, begun = Queue().batcher, [0]
+@in_loop
+async def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
+    batcher, begun = Queue().batcher, [0]
 
-        async def begin() -> None:
-            await batcher.begin()
-            begun[-1] += 1
+    async def begin() -> None:
+        await batcher.begin()
+        begun[-1] += 1
 
-        requests = [asyncio.create_task(begin()) for _ in range(100)]
-        while not all(request.done() for request in requests):
-            await asyncio.sleep(0)
-            begun.append(0)
-        assert sum(begun) == 100
-        assert max(begun) <= 16
-
-    run(test())
+    requests = [asyncio.create_task(begin()) for _ in range(100)]
+    while not all(request.done() for request in requests):
+        await asyncio.sleep(0)
+        begun.append(0)
+    assert sum(begun) == 100
+    assert max(begun) <= 16
 
 
-def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
-    async def test() -> None:
-        queue = Queue()
-        # Each takes 1.1 ms, of which 0.1 ms once for a batch; a block takes 100 ms.
-        pace = Pace(1e-4, 1e-4)
-        await asyncio.gather(*(queue.ask(n, work=10, pace=pace) for n in "abcdef"))
-        assert queue.batches[0] == ["a", "b"]
-
-    run(test())
+@in_loop
+async def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
+    queue = Queue()
+    # Each takes 1.1 ms, of which 0.1 ms once for a batch; a block takes 100 ms.
+    pace = Pace(1e-4, 1e-4)
+    await asyncio.gather(*(queue.ask(n, work=10, pace=pace) for n in "abcdef"))
+    assert queue.batches[0] == ["a", "b"]
 
 
-def test_a_request_that_is_alone_is_computed_at_once() -> None:
-    async def test() -> None:
-        queue = Queue()
-        with queue.batcher.admitted(10):
-            asked = queue.ask("alone", pace=Pace(0.001))
-            await asyncio.sleep(0)
-            assert queue.batches == [["alone"]]
-            assert await asked == "alone[0:1]"
-
-    run(test())
+@in_loop
+async def test_a_request_that_is_alone_is_computed_at_once() -> None:
+    queue = Queue()
+    with queue.batcher.admitted(10):
+        asked = queue.ask("alone", pace=Pace(0.001))
+        await asyncio.sleep(0)
+        assert queue.batches == [["alone"]]
+        assert await asked == "alone[0:1]"
 
 
 @pytest.mark.parametrize(
     ("computed", "waited", "is_refused"), [(0.02, 0.0, True), (1e-4, 0.5, False)]
 )
-def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machine(
+@in_loop
+async def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, computed: float, waited: float, is_refused: bool
 ) -> None:
     processor, wall = [0.0], [0.0]
     monkeypatch.setattr(time, "thread_time", lambda: processor[0])
     monkeypatch.setattr(time, "monotonic", lambda: wall[0])
-
-    async def test() -> None:
-        queue = Queue()
-        with contextlib.ExitStack() as admitted:
-            for _ in range(256):
-                admitted.enter_context(queue.batcher.admitted(10))
-            assert queue.batcher.arrive() is None
-            for place in range(20):
-                asked = queue.ask(f"{place}", pace=Pace(0.001))
-                processor[0] += computed
-                wall[0] += waited
-                await asked
-            refusal = queue.batcher.arrive()
-            assert ("overloaded: 256 predictions" in str(refusal)) is is_refused
-        queue.batcher.leave()
+    queue = Queue()
+    with contextlib.ExitStack() as admitted:
+        for _ in range(256):
+            admitted.enter_context(queue.batcher.admitted(10))
         assert queue.batcher.arrive() is None
+        for place in range(20):
+            asked = queue.ask(f"{place}", pace=Pace(0.001))
+            processor[0] += computed
+            wall[0] += waited
+            await asked
+        refusal = queue.batcher.arrive()
+        assert ("overloaded: 256 predictions" in str(refusal)) is is_refused
+    queue.batcher.leave()
+    assert queue.batcher.arrive() is None
 
-    run(test())
 
-
-def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it() -> None:
-    async def test() -> None:
-        queue = Queue()
-        first = await queue.occupy()
-        given_up = queue.ask("given up", pace=Pace(10.0))
-        await asyncio.sleep(0.01)
-        given_up.cancel()
-        await asyncio.gather(given_up, return_exceptions=True)
-        other = queue.ask("other")
-        await asyncio.sleep(0)
-        queue.may_compute.set()
-        await asyncio.gather(first, other)
-        assert queue.batches == [["first"], ["other"]]
-
-    run(test())
+@in_loop
+async def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it() -> None:
+    queue = Queue()
+    first = await queue.occupy()
+    given_up = queue.ask("given up", pace=Pace(10.0))
+    await asyncio.sleep(0.01)
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+    other = queue.ask("other")
+    await asyncio.sleep(0)
+    queue.may_compute.set()
+    await asyncio.gather(first, other)
+    assert queue.batches == [["first"], ["other"]]
 
 
 def test_pace_follows_the_load_of_the_machine() -> None:

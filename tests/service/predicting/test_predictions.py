@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import math
 import time
 import weakref
 from collections.abc import Iterator
@@ -87,20 +86,11 @@ def answers(models: Models, *asked: tuple[Any, dict[str, Any]]) -> list[Any]:
 
 def assert_alike(ours: Any, theirs: Any, what: str) -> None:
     """Asserts that answers are equal, but for the rounding of another batch size."""
-    if isinstance(theirs, dict):
-        assert isinstance(ours, dict), what
-        assert list(ours) == list(theirs), what
-        for name in theirs:
-            assert_alike(ours[name], theirs[name], f"{what}: {name}")
-    elif isinstance(theirs, list):
-        assert isinstance(ours, list), what
-        assert len(ours) == len(theirs), what
-        for one, other in zip(ours, theirs, strict=True):
-            assert_alike(one, other, what)
-    elif isinstance(theirs, float):
-        assert math.isclose(ours, theirs, rel_tol=1e-4, abs_tol=1e-6), what
-    else:
-        assert ours == theirs, what
+
+    def check(one: Any, other: Any) -> None:
+        assert one == pytest.approx(other, rel=1e-4, abs=1e-6), what
+
+    keras.tree.map_structure(check, ours, theirs)
 
 
 def test_the_options_are_those_of_a_request() -> None:

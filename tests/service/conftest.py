@@ -4,11 +4,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import make_url
 
 from service.shared.database import Base, Database, create_tables
-from service.shared.queue import Queue
+from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 from tests.service.postgresql import new_database, postgresql_server
+from tests.service.queued import leased, submitted
+from tests.service.replicas.relay import Relay
 from tests.service.serving import serving, wait_until_ready
 from tests.service.stores import S3, s3_server
 from tests.trained import copy_of_exports
@@ -90,3 +93,19 @@ def queue(settings: Settings) -> Iterator[Queue]:
     create_tables(database)
     yield Queue(database, settings)
     database.close()
+
+
+@pytest.fixture
+def lease(queue: Queue) -> Lease:
+    """The right to run the only job."""
+    submitted(queue)
+    return leased(queue)
+
+
+@pytest.fixture(scope="module")
+def relay(postgresql: str) -> Iterator[Relay]:
+    """A way to PostgreSQL that can misbehave."""
+    port = make_url(postgresql).port
+    assert port is not None
+    with Relay(port) as relay:
+        yield relay

@@ -53,12 +53,6 @@ class Trainer:
         return partial(export, job.id, "trained")
 
 
-@pytest.fixture
-def lease(queue: Queue) -> Lease:
-    submitted(queue)
-    return leased(queue)
-
-
 def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     JobFiles(queue.settings, lease.job_id).scratch.mkdir(parents=True)
     return Attempt(queue, lease, threading.Event(), trainer, pytest.fail)

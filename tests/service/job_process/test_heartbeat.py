@@ -15,19 +15,17 @@ from tfbbb.training.job_clock import Progress
 
 
 def test_heartbeats_go_on_after_one_that_failed(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beats, enough = [], threading.Event()
 
-    def fail_once(lease: Lease) -> bool:
-        beats.append(lease)
+    def fail_once(of: Lease) -> bool:
+        beats.append(of)
         if len(beats) == 1:
             raise RuntimeError("nobody has thought of this")
         enough.set()
         return False
 
-    submitted(queue)
-    lease = leased(queue)
     monkeypatch.setattr(heartbeat_module, "_SECONDS", 0.01)
     monkeypatch.setattr(queue, "must_stop", fail_once)
     with Heartbeat(queue, lease, threading.Event()):
@@ -39,10 +37,8 @@ def test_a_failure_is_described_without_what_databases_refuse() -> None:
 
 
 def test_progress_is_kept_while_the_database_does_not_answer(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submitted(queue)
-    lease = leased(queue)
     heartbeat = Heartbeat(queue, lease, threading.Event())
 
     def fail(*arguments: object) -> bool:
@@ -59,10 +55,8 @@ def test_progress_is_kept_while_the_database_does_not_answer(
     assert epochs(queue, lease.job_id) == [1, 2]
 
 
-def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
+def test_a_lease_is_renewed_without_progress(queue: Queue, lease: Lease) -> None:
     short = queue.settings.model_copy(update={"lease_seconds": 0.03})
-    submitted(queue)
-    lease = leased(queue)
     heartbeat = Heartbeat(Queue(queue.database, short), lease, threading.Event())
     heartbeat.send()
     with queue.database.writing() as session:
@@ -72,9 +66,7 @@ def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
     assert (job(queue, lease.job_id).lease_expires_at or 0.0) > 0.0
 
 
-def test_first_heartbeat_renews_the_lease_at_once(queue: Queue) -> None:
-    submitted(queue)
-    lease = leased(queue)
+def test_first_heartbeat_renews_the_lease_at_once(queue: Queue, lease: Lease) -> None:
     with queue.database.writing() as session:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
     Heartbeat(queue, lease, threading.Event()).send()

@@ -35,15 +35,6 @@ def shared_url(postgresql: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def relay(postgresql: str) -> Iterator[Relay]:
-    """The way of the second replica to the database."""
-    port = make_url(postgresql).port
-    assert port is not None
-    with Relay(port) as relay:
-        yield relay
-
-
-@pytest.fixture(scope="module")
 def means(
     replicas: list[Replica], elsewhere: Queue, saved_models: Path
 ) -> dict[int, float]:

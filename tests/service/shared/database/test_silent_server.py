@@ -13,14 +13,6 @@ PATIENCE = 1
 
 
 @pytest.fixture
-def relay(postgresql: str) -> Iterator[Relay]:
-    port = make_url(postgresql).port
-    assert port is not None
-    with Relay(port) as relay:
-        yield relay
-
-
-@pytest.fixture
 def database(
     relay: Relay, postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Database]:

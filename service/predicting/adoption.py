@@ -10,10 +10,9 @@ from service.shared.database import Database, report_outage
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
-from service.shared.store import Store, StoreError
+from service.shared.store import Store
 from service.shared.versions import (
     MadeLatest,
-    finish_deletions,
     made_latest,
     manifest_digest,
 )
@@ -68,14 +67,6 @@ class Ledger:
             for name, number, deleted_at in session.execute(select(*columns)):
                 (kept if deleted_at is None else deleted).add((name, number))
         return kept, deleted
-
-    def finish_deletions(self) -> None:
-        """Finishes or undoes the interrupted deletions of versions."""
-        try:
-            with report_outage():
-                finish_deletions(self._database, self._store)
-        except StoreError as error:
-            raise Unavailable(f"The store does not answer: {error.strerror}") from None
 
     def _adopt(
         self, name: str, number: int, manifest: Manifest, digest: str

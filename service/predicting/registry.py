@@ -56,8 +56,6 @@ class ModelRegistry:
 
     def refresh(self, stop: threading.Event | None = None) -> None:
         """Scans the directory, loads `latest` of each model, adopts other versions."""
-        with contextlib.suppress(Unavailable):
-            self._ledger.finish_deletions()
         self._copies.fetch_newest()
         self.scan()
         self._find_made_latest()

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import logging
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +14,6 @@ from service.shared.errors import VersionInUse
 from service.shared.job_state import UNFINISHED
 from service.shared.store import Store, StoreError
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
-
-logger = logging.getLogger(__name__)
 
 # The label that moves by itself.
 LATEST = "latest"
@@ -102,39 +99,26 @@ def add_version(
 
 
 def delete_version(database: Database, store: Store, name: str, number: int) -> None:
-    """Hides a version, so that `finish_deletions` can remove its files.
-
-    Hides it before the transaction commits. If the process stops in between,
-    `finish_deletions` restores the version.
-    """
+    """Records that a version is deleted, then removes its files."""
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)
         _check_unused(session, name, number)
-        store.hide_version(name, number)
         if version is not None and version.deleted_at is None:
             version.deleted_at = database.now(session)
+    store.remove_version(name, number)
 
 
 def finish_deletions(database: Database, store: Store) -> None:
-    """Removes the files of deleted versions; restores those whose deletion failed."""
-    for name, number in store.hidden_versions():
-        with database.writing() as session:
-            # Waits for a process that is deleting the version.
-            version = session.get(ModelVersion, (name, number), with_for_update=True)
-            if version is not None and version.deleted_at is None:
-                _restore(store, name, number)
-                continue
-        store.remove_version(name, number)
-
-
-def _restore(store: Store, name: str, number: int) -> None:
-    what = f"version {number} of the model {name!r}"
-    try:
-        store.restore_version(name, number)
-    except OSError as error:
-        logger.error("could not restore %s: %s", what, error)
-    else:
-        logger.warning("restored %s, whose deletion was not completed", what)
+    """Removes what interrupted deletions have left."""
+    deleted = select(ModelVersion).where(ModelVersion.deleted_at.is_not(None))
+    with database.reading() as session:
+        versions = session.scalars(deleted).all()
+    for version in versions:
+        with contextlib.suppress(FileNotFoundError):
+            manifest = store.manifest(version.name, version.number)
+            # Somebody may have copied another version into its place.
+            if hashlib.sha256(manifest).hexdigest() == version.digest:
+                store.remove_version(version.name, version.number)
 
 
 def _check_unused(session: Session, name: str, number: int) -> None:

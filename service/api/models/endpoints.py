@@ -19,7 +19,7 @@ from service.predicting.version import VersionState
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownReport, VersionInUse
-from service.shared.versions import delete_version, finish_deletions
+from service.shared.versions import delete_version
 from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
@@ -136,7 +136,6 @@ async def remove_version(
     _check_is_not_latest(await state.models.model(name), version)
     store = state.queue.store
     await asyncio.to_thread(delete_version, state.database, store, name, version)
-    await asyncio.to_thread(finish_deletions, state.database, store)
     await state.models.rescan()
 
 

@@ -6,7 +6,6 @@ Its objects, under the URL of the store:
     checkpoints/JOB_ID/...              checkpoints of a job that has not ended
     versions/JOB_ID.ATTEMPT/...         the files of a model that an attempt exported
     models/NAME/VERSION/JOB_ID.ATTEMPT  the *marker* of a version: its manifest
-    deleting/NAME/VERSION               the version is being deleted
 
 No two attempts write the same object. A version exists from the moment its marker does.
 Its number comes from the database, where the caller has locked the model's numbers.
@@ -15,7 +14,6 @@ Its number comes from the database, where the caller has locked the model's numb
 import hashlib
 import logging
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,8 +29,6 @@ from tfbbb.export.versions import version_number
 
 logger = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_LOOKS = 60.0  # At removals that another process has prepared.
-
 
 class S3Store(Store):
     """A store in S3; each machine has copies of what it reads in its data directory."""
@@ -47,7 +43,6 @@ class S3Store(Store):
         self._settings = settings
         self._root = self.url.removeprefix("s3://")
         self._verified: set[Path] = set()
-        self._looked_at = float("-inf")
         try:
             from s3fs import S3FileSystem
         except ImportError:
@@ -190,28 +185,12 @@ class S3Store(Store):
         with self._faults("read"):
             self._storage.get([files[name] for name in names], places)
 
-    def hide_version(self, name: str, number: int) -> None:
-        self._write(self._key("deleting", name, number), b"{}")
-        self._looked_at = float("-inf")
-
-    def hidden_versions(self) -> list[tuple[str, int]]:
-        """Returns the versions whose removal is prepared; looks once a minute."""
-        if time.monotonic() - self._looked_at < _SECONDS_BETWEEN_LOOKS:
-            return []
-        found = [name.split("/") for name in self._under("deleting")]
-        self._looked_at = time.monotonic()
-        return [(name, int(number)) for name, number in found]
-
-    def restore_version(self, name: str, number: int) -> None:
-        self._remove(self._key("deleting", name, number))
-
     def remove_version(self, name: str, number: int) -> None:
         """Removes a version and its copy; its marker goes first."""
         with suppress(FileNotFoundError):
             marker = self._marker(name, number)
             self._remove(marker, *self._under("versions", Path(marker).name).values())
         self.remove_copy(name, number)
-        self._remove(self._key("deleting", name, number))
 
     def remove_copy(self, name: str, number: int) -> None:
         place = super().version(name, number)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from service.shared.database import new_id
 from service.shared.settings import Settings
 from tfbbb.base.files import flush
 from tfbbb.export.manifest import MANIFEST_PATH
@@ -14,7 +15,6 @@ from tfbbb.export.versions import next_version, version_number
 
 # Directory beside the models, for models that are being written or deleted.
 STAGING = ".staging"
-_HIDDEN = "deleted"
 
 
 class StoreError(OSError):
@@ -137,28 +137,11 @@ class Store:
     def remove_copy(self, name: str, number: int) -> None:
         """Removes this machine's copy of a version, if it has one."""
 
-    def hide_version(self, name: str, number: int) -> None:
-        """Prepares the removal of a version, so that a crash cannot lose it."""
-        hidden = self._hidden(name, number)
-        hidden.parent.mkdir(exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            self.version(name, number).rename(hidden)
-
-    def hidden_versions(self) -> list[tuple[str, int]]:
-        """Returns name and number of the versions whose removal is prepared."""
-        found = []
-        for path in self.models.glob(f"{STAGING}/{_HIDDEN}.*.*"):
-            _, number, name = path.name.split(".", 2)
-            found.append((name, int(number)))
-        return found
-
-    def restore_version(self, name: str, number: int) -> None:
-        """Undoes `hide_version`."""
-        self._hidden(name, number).rename(self.version(name, number))
-
     def remove_version(self, name: str, number: int) -> None:
-        """Removes a hidden version."""
-        shutil.rmtree(self._hidden(name, number), ignore_errors=True)
-
-    def _hidden(self, name: str, number: int) -> Path:
-        return self.models / STAGING / f"{_HIDDEN}.{number}.{name}"
+        """Removes a version, in one step for those who look for it."""
+        # Workers remove what is left here.
+        removed = self.models / STAGING / f"{new_id()}.0"
+        removed.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.version(name, number).rename(removed)
+        shutil.rmtree(removed, ignore_errors=True)

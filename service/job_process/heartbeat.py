@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SECONDS = 0.5
-# Between two records of the time that is left.
-_SECONDS_OF_TIMING = 1.0
+_SECONDS = 1.0
 # Time to save the state of a training, before the process is ended without it.
 _SECONDS_TO_STOP = 25.0
 
@@ -47,10 +45,7 @@ class Heartbeat:
         self._clock, self._end = clock, end
         self._began = time.monotonic()
         self._asked_at: float | None = None
-        self._stage, self._timed_at = "", float("-inf")
         self.stale = self.cancelled = False
-        # The first heartbeat renews the lease at once: the process has taken time.
-        self._renewed_at = float("-inf")
         self._progress: JsonObject | None = None
         self._epochs: list[JsonObject] = []
         self._figures: dict[str, float | None] = {}
@@ -148,8 +143,10 @@ class Heartbeat:
         with self._lock:
             progress, epochs = self._progress, self._epochs
             self._progress, self._epochs = None, []
+        timing = None if self._clock is None else self._clock.left().to_json()
+        told = progress, epochs, timing
         try:
-            self._write(progress, epochs, self._timing())
+            self.cancelled |= self._queue.heartbeat(self._lease, *told)
         except StaleAttemptError:
             self.stale = True
         except DBAPIError as error:
@@ -157,30 +154,3 @@ class Heartbeat:
             with self._lock:
                 self._progress = self._progress or progress
                 self._epochs = epochs + self._epochs
-
-    def _timing(self) -> JsonObject | None:
-        """Returns what the job is at, if that is due; a new stage is at once."""
-        if self._clock is None:
-            return None
-        left, now = self._clock.left(), time.monotonic()
-        if left.stage == self._stage and now < self._timed_at + _SECONDS_OF_TIMING:
-            return None
-        self._stage, self._timed_at = left.stage, now
-        return left.to_json()
-
-    def _write(
-        self,
-        progress: JsonObject | None,
-        epochs: list[JsonObject],
-        timing: JsonObject | None,
-    ) -> None:
-        begin = time.monotonic()
-        lease_age = begin - self._renewed_at
-        is_due = lease_age > self._queue.settings.lease_seconds / 3
-        if progress is not None or timing is not None or is_due:
-            told = progress, epochs, timing
-            self.cancelled |= self._queue.heartbeat(self._lease, *told)
-            self._renewed_at = begin
-        elif self._queue.must_stop(self._lease):
-            # Finds out which: a cancelled job, or a stale lease.
-            self.cancelled |= self._queue.heartbeat(self._lease)

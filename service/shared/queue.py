@@ -136,12 +136,6 @@ class Queue:
                 self._record_timing(session, job, timing, now)
             return job.cancel_requested_at is not None
 
-    def must_stop(self, lease: Lease) -> bool:
-        """Returns whether a lease has ended or its job must be cancelled; no lock."""
-        with self.database.reading() as session:
-            job = session.get(Job, lease.job_id)
-            return not _is_valid(job, lease) or job.cancel_requested_at is not None
-
     def is_active(self, lease: Lease) -> bool:
         """Returns whether a lease is valid; takes no lock."""
         with self.database.reading() as session:

@@ -99,7 +99,20 @@ class Heartbeat:
     def send(self) -> None:
         """Records the reported progress now."""
         with self._sending:
-            self._write_pending()
+            with self._lock:
+                progress, epochs = self._progress, self._epochs
+                self._progress, self._epochs = None, []
+            timing = None if self._clock is None else self._clock.left().to_json()
+            told = progress, epochs, timing
+            try:
+                self.cancelled |= self._queue.heartbeat(self._lease, *told)
+            except StaleAttemptError:
+                self.stale = True
+            except DBAPIError as error:
+                logger.warning("the database does not answer: %s", error.orig)
+                with self._lock:
+                    self._progress = self._progress or progress
+                    self._epochs = epochs + self._epochs
 
     def enforce_limits(self) -> None:
         """Ends the process if the attempt is over a limit, and records the reason."""
@@ -138,19 +151,3 @@ class Heartbeat:
             except Exception:
                 # Without heartbeats another attempt would start while this one runs.
                 logger.exception("could not record the progress of the job")
-
-    def _write_pending(self) -> None:
-        with self._lock:
-            progress, epochs = self._progress, self._epochs
-            self._progress, self._epochs = None, []
-        timing = None if self._clock is None else self._clock.left().to_json()
-        told = progress, epochs, timing
-        try:
-            self.cancelled |= self._queue.heartbeat(self._lease, *told)
-        except StaleAttemptError:
-            self.stale = True
-        except DBAPIError as error:
-            logger.warning("the database does not answer: %s", error.orig)
-            with self._lock:
-                self._progress = self._progress or progress
-                self._epochs = epochs + self._epochs

@@ -35,13 +35,6 @@ class SupervisedProcess:
         """Starts the process, and restarts it until `stop`."""
         self._thread.start()
 
-    @property
-    def pid(self) -> int | None:
-        """The id of the process while it runs, else None."""
-        process = self._process
-        alive = process is not None and process.poll() is None
-        return process.pid if process is not None and alive else None
-
     def stop(self, seconds: float) -> None:
         """Asks the process to end, and kills it after a number of seconds."""
         with self._changing:

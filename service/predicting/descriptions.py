@@ -126,6 +126,8 @@ class ModelStatus(BaseModel):
 class NewestVersion(BaseModel):
     """The newest usable version of a model, with its held-out figures."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     version: str = Field(examples=["2"])
     created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
     metrics: dict[str, float] = Field(
@@ -196,13 +198,7 @@ def model_summary(
         task=description and description.task,
         target=description and description.target,
         labels=_latest(latest, versions),
-        newest=description
-        and NewestVersion(
-            version=description.version,
-            created=description.created,
-            metrics=description.metrics,
-            verdict=description.verdict,
-        ),
+        newest=description and NewestVersion.model_validate(description),
         versions=[_version_status(version) for version in versions],
     )
 

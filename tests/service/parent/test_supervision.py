@@ -31,11 +31,11 @@ def test_a_child_that_is_killed_is_started_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with supervised(UNTIL_INPUT_ENDS) as process:
-        wait_until(lambda: process.pid)
-        first = process.pid
+        wait_until(lambda: process._process)
+        first = process._process
         assert first is not None
-        os.kill(first, signal.SIGKILL)
-        wait_until(lambda: process.pid not in (None, first))
+        first.kill()
+        wait_until(lambda: process._process is not first)
     assert "the child ended by signal 9; restarting" in caplog.text
 
 
@@ -58,7 +58,8 @@ def test_a_child_that_does_not_end_is_killed(
     process.start()
     wait_until((tmp_path / "started").exists)
     process.stop(0.1)
-    assert process.pid is None
+    assert process._process is not None
+    assert process._process.returncode == -signal.SIGKILL
     assert [record.getMessage() for record in caplog.records] == [
         "the child did not end in 0.1 s"
     ]

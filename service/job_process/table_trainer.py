@@ -1,6 +1,5 @@
 """Trains the network of a job on its dataset."""
 
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,15 +18,12 @@ from service.shared.settings import Settings
 from service.shared.store import Store, open_store
 from tfbbb.base.tensorflow_startup import import_tensorflow
 from tfbbb.base.types import JsonObject
-from tfbbb.training.job_clock import JobClock
-from tfbbb.training.job_clock import Interrupted, Progress
+from tfbbb.training.job_clock import Interrupted, JobClock, Progress
 from tfbbb.training.spec import JobSpec
 
 if TYPE_CHECKING:
     from tfbbb.training import TrainedTable
     from tfbbb.training.serving_version import ServingVersion
-
-logger = logging.getLogger(__name__)
 
 # Writes a trained model as a SavedModel at a path that does not exist yet.
 Export = Callable[[Path], None]
@@ -79,42 +75,26 @@ class TableTrainer:
         spec = _spec(job)
         import_tensorflow()
         from tfbbb.tables.scan import TableScan
-        from tfbbb.training import CheckpointError, train_table
+        from tfbbb.training import train_table
 
         settings = self.settings
         files, store = JobFiles(settings, job.id), open_store(settings)
-        start = spec.start_from
 
-        def trained() -> "TrainedTable":
-            files.scratch.mkdir(parents=True, exist_ok=True)
-            return train_table(
-                TableScan(
-                    store.dataset(dataset_name(job.dataset_sha256, job.dataset_format)),
-                    format=job.dataset_format,
-                ),
-                spec,
-                directory=files.scratch,
-                report=report,
-                should_stop=should_stop,
-                clock=clock,
-                checkpoint_seconds=settings.checkpoint_seconds,
-                start_from=None
-                if start is None
-                else store.version(start.model, start.version),
-                serving=_serving(store, job.name, serving),
-            )
-
-        try:
-            table = trained()
-        except CheckpointError:
-            # The job has not changed, so the program or its settings have.
-            logger.warning(
-                "another version of tfbbb wrote the checkpoint, or the models "
-                "directory has changed; training starts again"
-            )
-            files.discard_scratch()
-            store.remove_checkpoints(job.id)
-            table = trained()
+        files.scratch.mkdir(parents=True, exist_ok=True)
+        table = train_table(
+            TableScan(
+                store.dataset(dataset_name(job.dataset_sha256, job.dataset_format)),
+                format=job.dataset_format,
+            ),
+            spec,
+            directory=files.scratch,
+            report=report,
+            should_stop=should_stop,
+            clock=clock,
+            checkpoint_seconds=settings.checkpoint_seconds,
+            start_from=_directory(store, spec),
+            serving=_serving(store, job.name, serving),
+        )
         return partial(table.export_to, lineage=_lineage(job, spec, table))
 
 
@@ -132,6 +112,13 @@ def _spec(job: Job) -> JobSpec:
         ) from None
 
 
+def _directory(store: Store, spec: JobSpec) -> Path | None:
+    """Returns the directory of the parent version, or None."""
+    if spec.start_from is None:
+        return None
+    return store.version(spec.start_from.model, spec.start_from.version)
+
+
 def _serving(store: Store, name: str, number: int | None) -> "ServingVersion | None":
     """Returns the version that serves; None if there is none, or it was deleted."""
     from tfbbb.training.serving_version import ServingVersion
@@ -145,7 +132,7 @@ def _serving(store: Store, name: str, number: int | None) -> "ServingVersion | N
 
 
 def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> JsonObject:
-    metrics = dict(table.metrics)
+    metrics = table.metrics
     return {
         "job_id": job.id,
         "created_at": timestamp(time.time()),
@@ -153,7 +140,7 @@ def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> JsonObject:
         "spec": job.spec,
         "seed": spec.training.seed,
         "code_version": tfbbb.__version__,
-        "metrics": metrics,
+        "metrics": dict(metrics),
         "calibration": {
             name: value
             for name, value in metrics.items()

@@ -289,8 +289,9 @@ class Batcher:
             return
         with self._changed:
             turn = self._seconds_until_turn(task.is_large)
-            # What comes first is tried, so that a wrong estimate corrects itself.
-            if turn > 0.0:
+            # What comes first is tried, so that a wrong estimate corrects itself. What
+            # has been computed leaves 0 up to rounding.
+            if turn > 1e-9:
                 refusal = self._late_turn(turn)
                 if refusal is not None:
                     raise refusal

@@ -196,7 +196,8 @@ def test_start_on_a_new_database_keeps_the_old_tables(
 def test_failing_disk_is_distinguished_from_a_program_fault(
     client: httpx.Client, number: int, status: int, message: str
 ) -> None:
-    response = client.get(f"/write/{number}")
+    # The server closes a connection after a fault of the program.
+    response = client.get(f"/write/{number}", headers={"Connection": "close"})
     assert response.status_code == status
     assert message in response.json()["error"]
 

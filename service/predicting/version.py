@@ -167,8 +167,9 @@ class ServedVersion:
             model = LoadedModel(self.path)
             self._record()
             self._paces = {(): model.run(Pace.measure)}
-        except Unavailable:
-            self.state = VersionState.START
+        except Unavailable as error:
+            # The next refresh tries again; until then the status has the reason.
+            self.problem, self.state = error, VersionState.START
             raise
         except Exception as error:
             self._note(error)

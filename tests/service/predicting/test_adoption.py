@@ -1,10 +1,12 @@
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import select
 
 from service.predicting.adoption import AdoptionError, Ledger
+from service.predicting.version import ServedVersion, fingerprint
 from service.shared.database import Database
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import Unavailable
@@ -92,3 +94,17 @@ def test_database_that_does_not_answer_holds_back_what_is_new(
     database = Database(f"sqlite:///{tmp_path}/without_tables")
     with pytest.raises(Unavailable, match=r"whether it knows version 1 .* 'wine'"):
         ledger(database, directory).record("wine", 1, directory)
+
+
+def test_the_status_says_why_a_version_waits_for_the_database(
+    database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ledger(database, directory)
+    version = ServedVersion("wine", 1, directory, fingerprint(directory), found)
+    with monkeypatch.context() as patch:
+        patch.setattr(found, "record", Mock(side_effect=Unavailable("It is lost.")))
+        with pytest.raises(Unavailable, match=r"It is lost\."):
+            version.load()
+        assert version.explanation.startswith("It is lost.")
+    version.load()
+    assert version.explanation == ""

@@ -8,7 +8,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tfbbb.base.tensorflow_startup import require_tensorflow
+from tfbbb.base.lazy import lazy_name
 from tfbbb.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -86,15 +86,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in {*MODULES, *_HOMES}:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        if name in MODULES:
-            return importlib.import_module(MODULES[name])
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    except ModuleNotFoundError:
-        require_tensorflow(f"tfbbb.{name}")
-        raise
+    return lazy_name(__name__, MODULES | _HOMES, name)
 
 
 def __dir__() -> list[str]:

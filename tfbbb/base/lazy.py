@@ -8,9 +8,11 @@ none of those waits for TensorFlow.
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.tensorflow_startup import require_tensorflow
 
 # What `import_keras` still has to call; None once Keras is imported.
 _waiting: list[Callable[[], object]] | None = []
@@ -68,6 +70,25 @@ def import_keras() -> None:
         action()
 
 
+def lazy_name(package: str, places: Mapping[str, str], name: str) -> Any:
+    """Returns a name of a package that loads its names on first use.
+
+    Args:
+        package: Name of the package. A place that begins with a dot is relative to it.
+        places: The module of each name. One that ends with the name is what it names.
+        name: The name that is asked for.
+    """
+    place = places.get(name)
+    if place is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(place, package)
+    except ModuleNotFoundError:
+        require_tensorflow(f"{package}.{name}")
+        raise
+    return module if place.endswith(f".{name}") else getattr(module, name)
+
+
 def _refuse(backend: str) -> None:
     raise ImportError(
         "tfbbb runs on the TensorFlow backend of Keras only. Set the environment "
@@ -76,4 +97,12 @@ def _refuse(backend: str) -> None:
     )
 
 
-__all__ = ["import_keras", "keras", "np", "ops", "tf", "when_keras_is_loaded"]
+__all__ = [
+    "import_keras",
+    "keras",
+    "lazy_name",
+    "np",
+    "ops",
+    "tf",
+    "when_keras_is_loaded",
+]

@@ -1,7 +1,8 @@
 """Models as files that answer with a predictive distribution: writing and reading."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.lazy import lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -25,20 +26,18 @@ __all__ = [
 # A manifest is read without TensorFlow and a SavedModel without Keras, so each
 # name brings only its own module.
 _MODULES = {
-    "ExportedModel": "tfbbb.export.exported_model",
-    "Manifest": "tfbbb.export.manifest",
-    "load": "tfbbb.export.reader",
-    "next_version": "tfbbb.export.versions",
-    "write_mlflow": "tfbbb.export.mlflow_model",
-    "write_onnx": "tfbbb.export.onnx_file",
-    "write_saved_model": "tfbbb.export.writer",
+    "ExportedModel": ".exported_model",
+    "Manifest": ".manifest",
+    "load": ".reader",
+    "next_version": ".versions",
+    "write_mlflow": ".mlflow_model",
+    "write_onnx": ".onnx_file",
+    "write_saved_model": ".writer",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -3,8 +3,9 @@
 The names load on first use.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.lazy import lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.inference.gradient_training import (
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     from tfbbb.inference.swag import SWAG
 
 _HOMES = {
-    "DeepEnsemble": "gradient_training",
-    "HMC": "hamiltonian",
-    "IVON": "ivon",
-    "Laplace": "laplace",
-    "MAP": "gradient_training",
-    "MCDropout": "gradient_training",
-    "MaximumLikelihood": "gradient_training",
-    "NUTS": "hamiltonian",
-    "SGHMC": "stochastic_gradient_mcmc",
-    "SGLD": "stochastic_gradient_mcmc",
-    "SWAG": "swag",
+    "DeepEnsemble": ".gradient_training",
+    "HMC": ".hamiltonian",
+    "IVON": ".ivon",
+    "Laplace": ".laplace",
+    "MAP": ".gradient_training",
+    "MCDropout": ".gradient_training",
+    "MaximumLikelihood": ".gradient_training",
+    "NUTS": ".hamiltonian",
+    "SGHMC": ".stochastic_gradient_mcmc",
+    "SGLD": ".stochastic_gradient_mcmc",
+    "SWAG": ".swag",
 }
 
 __all__ = [
@@ -49,7 +50,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
-        return getattr(home, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_name(__name__, _HOMES, name)

@@ -6,16 +6,17 @@ the kit nor the tables import them.
 The modules load on first use.
 """
 
-import importlib
 from typing import Any
 
-_MODULES = frozenset({"acquisition", "compat", "evidence", "inference"})
+from tfbbb.base.lazy import lazy_name
+
+_MODULES = {
+    name: f".{name}" for name in ("acquisition", "compat", "evidence", "inference")
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

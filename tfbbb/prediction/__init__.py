@@ -1,7 +1,8 @@
 """The posterior predictive distribution: how it is computed, and what it answers."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.lazy import import_keras, lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.prediction.posterior_predictive import PredictiveOptions, predictive
@@ -11,19 +12,16 @@ __all__ = ["Predictive", "PredictiveOptions", "predictive"]
 
 # A loaded SavedModel returns a `Predictive` too, in a process without Keras.
 _MODULES = {
-    "Predictive": "tfbbb.prediction.result",
-    "PredictiveOptions": "tfbbb.prediction.posterior_predictive",
-    "predictive": "tfbbb.prediction.posterior_predictive",
+    "Predictive": ".result",
+    "PredictiveOptions": ".posterior_predictive",
+    "predictive": ".posterior_predictive",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name != "Predictive":
-        # Refuses other backends of Keras, before it is imported.
-        import_module("tfbbb.base.backend")
-    return getattr(import_module(_MODULES[name]), name)
+    if name in ("PredictiveOptions", "predictive"):
+        import_keras()
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,8 @@
 """Tables: reading, schema, preprocessing, held-out rows, samples."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.lazy import lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.tables import samples
@@ -26,22 +27,19 @@ __all__ = [
 # Lazy imports: reading a table must not import Keras, and checking a spec must not
 # import Arrow.
 _MODULES = {
-    "Column": "tfbbb.tables.column",
-    "Schema": "tfbbb.tables.schema",
-    "TableError": "tfbbb.tables.table_error",
-    "TableScan": "tfbbb.tables.scan",
-    "preprocessing": "tfbbb.tables.features",
-    "read_table": "tfbbb.tables.scan",
-    "split": "tfbbb.tables.splitting",
+    "Column": ".column",
+    "Schema": ".schema",
+    "TableError": ".table_error",
+    "TableScan": ".scan",
+    "preprocessing": ".features",
+    "read_table": ".scan",
+    "samples": ".samples",
+    "split": ".splitting",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "samples":
-        return import_module("tfbbb.tables.samples")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,8 @@
 """Training on a table: from a declarative spec to a model and its metrics."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfbbb.base.tensorflow_startup import require_tensorflow
+from tfbbb.base.lazy import lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.base.diverged_training import TrainingDivergedError
@@ -23,24 +22,18 @@ __all__ = [
 
 # Lazy imports: specs must not import TensorFlow.
 _MODULES = {
-    "JobSpec": "tfbbb.training.spec",
-    "ModelSpec": "tfbbb.training.spec",
-    "SpecError": "tfbbb.training.spec",
-    "TrainedTable": "tfbbb.training.trained_table",
+    "JobSpec": ".spec",
+    "ModelSpec": ".spec",
+    "SpecError": ".spec",
+    "TrainedTable": ".trained_table",
     "TrainingDivergedError": "tfbbb.base.diverged_training",
-    "TrainingSpec": "tfbbb.training.spec",
-    "train_table": "tfbbb.training.table",
+    "TrainingSpec": ".spec",
+    "train_table": ".table",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(_MODULES[name]), name)
-    except ModuleNotFoundError:
-        require_tensorflow(f"tfbbb.training.{name}")
-        raise
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,8 @@
 """Recalibration of predictions on held-out rows, resolvable by string name."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tfbbb.base.lazy import import_keras, lazy_name
 
 if TYPE_CHECKING:
     from tfbbb.prediction.recalibration.choice import Choice, choose
@@ -38,28 +39,26 @@ __all__ = [
 
 # A loaded SavedModel has a recalibration too, in a process without Keras.
 _MODULES = {
-    "Choice": "choice",
-    "ConformalIntervals": "conformal",
-    "ConformalSets": "conformal",
-    "IsotonicPIT": "isotonic_pit",
-    "Recalibration": "recalibration",
-    "Temperature": "factors",
-    "VarianceScaling": "factors",
-    "choose": "choice",
-    "deserialize": "fitting",
-    "get": "fitting",
-    "names": "fitting",
-    "recalibrate": "fitting",
-    "serialize": "fitting",
+    "Choice": ".choice",
+    "ConformalIntervals": ".conformal",
+    "ConformalSets": ".conformal",
+    "IsotonicPIT": ".isotonic_pit",
+    "Recalibration": ".recalibration",
+    "Temperature": ".factors",
+    "VarianceScaling": ".factors",
+    "choose": ".choice",
+    "deserialize": ".fitting",
+    "get": ".fitting",
+    "names": ".fitting",
+    "recalibrate": ".fitting",
+    "serialize": ".fitting",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Refuses other backends of Keras, before it is imported.
-    import_module("tfbbb.base.backend")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in _MODULES:
+        import_keras()
+    return lazy_name(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

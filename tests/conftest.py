@@ -95,31 +95,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def no_compiled_functions() -> None:
+def no_compiled_functions() -> Iterator[None]:
     """Starts a module without the functions that TensorFlow compiled for others."""
-    if "keras" in sys.modules:
-        sys.modules["keras"].utils.set_random_seed(0)
-        free_step_graphs()
+    if "keras" not in sys.modules:
+        yield
+        return
+    from tfbbb.base.private_apis import gradients_freed_with_graphs
 
-
-def free_step_graphs() -> None:
-    """Frees the graphs of training steps, which Keras leaves when their models end.
-
-    The garbage collector can't: their operations refer to each other outside of Python.
-    """
-    from tensorflow.python.eager.polymorphic_function import concrete_function
-    from tensorflow.python.framework import func_graph
-
+    sys.modules["keras"].utils.set_random_seed(0)
+    # Models of Keras alone leave the graphs of their steps to the process.
+    with gradients_freed_with_graphs():
+        yield
     gc.collect()
-    graphs, used = [], set()
-    for found in gc.get_objects():
-        if type(found) is func_graph.FuncGraph:
-            graphs.append(found)
-        elif type(found) is concrete_function.ConcreteFunction:
-            used.add(id(found.graph))
-    for graph in graphs:
-        if graph.name == "one_step_on_data" and id(graph) not in used:
-            func_graph.dismantle_func_graph(graph)
     # The C library of Linux keeps what was freed, for the next arrays.
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)

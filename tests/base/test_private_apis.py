@@ -360,6 +360,24 @@ def test_custom_gradient():
     assert not added & gradients_in_table()
 
 
+def step_graphs():
+    gc.collect()
+    graphs = (o for o in gc.get_objects() if isinstance(o, tf.Graph))
+    return sum(getattr(graph, "name", "") == "one_step_on_data" for graph in graphs)
+
+
+def test_fits_leave_no_graphs_of_steps():
+    x = np.arange(8.0)[:, np.newaxis]
+    before = step_graphs()
+    for _ in range(3):
+        inputs = keras.Input((1,))
+        model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+        model.compile("adam")
+        model.fit(x, x, verbose=0)
+    del inputs, model
+    assert step_graphs() == before
+
+
 def test_gradients_freed_with_graphs():
     before = gradients_in_table()
     function = tf.function(in_loop(square_of_other_gradient(tf.custom_gradient)))

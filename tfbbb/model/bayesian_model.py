@@ -24,6 +24,7 @@ from tfbbb.base.diverged_training import FiniteLoss
 from tfbbb.base.private_apis import (
     average_loss_in,
     current_graph,
+    gradients_freed_with_graphs,
     graph_of,
     is_validation_of_fit,
     mask_of,
@@ -410,7 +411,11 @@ class BayesianModel(PredictiveModel):
         """Calls Keras' `fit` with bound arguments, prepared for these rows."""
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
-        with self.training_on(rows), _first_callbacks(self, bound.arguments, first):
+        with (
+            self.training_on(rows),
+            _first_callbacks(self, bound.arguments, first),
+            gradients_freed_with_graphs(),
+        ):
             if first_rows is not None:
                 self._start_at_residuals(first_rows, rows)
             if self.compiled and not self.optimizer.built:

@@ -16,7 +16,7 @@ from keras.optimizers.schedules import LearningRateSchedule
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.private_apis import gradients_freed_with_graphs, without_symbolic_build
+from tfbbb.base.private_apis import without_symbolic_build
 from tfbbb.base.types import Logs, Options, Structure, Tensor
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import TrainingRows
@@ -165,7 +165,7 @@ def _set_up(
         compiled = tf.function(model.train_step, jit_compile=True)
         model.train_step = compiled  # type: ignore[method-assign]
     try:
-        with gradients_freed_with_graphs(), without_symbolic_build(model):
+        with without_symbolic_build(model):
             yield
     finally:
         model.steps_per_execution = 1

@@ -175,16 +175,6 @@ def test_regularizer_and_constraint_act_on_the_posterior_mean():
     assert mean.constraint(mean).numpy().min() == 0
 
 
-def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
-    layer = SeparableConv2DVariational(4, 1, estimator="weight", seed=0, kl_weight=0.1)
-    layer(np.ones((1, 3, 3, 4), "float32"))
-    drawn = [
-        inner.kernel.noise(inner.noise_seed("kernel", shared=True))
-        for inner in (layer.depthwise, layer.pointwise)
-    ]
-    assert not np.isin(*map(np.ravel, drawn)).any()
-
-
 @pytest.mark.parametrize("kind", [Conv2DVariational, Conv2DTransposeVariational])
 def test_refuses_an_unknown_number_of_channels(kind):
     with pytest.raises(ValueError, match=r"channels.*must be known.*Received: input_"):

@@ -24,7 +24,7 @@ from tests.keras_twins import weights_of
 from tfbbb import estimators, layers, posteriors, priors
 from tfbbb.base import noise
 from tfbbb.base.private_apis import sublayers
-from tfbbb.layers import DenseVariational, VariationalLayer
+from tfbbb.layers import VariationalLayer
 
 # Arguments of Keras' layers that have no meaning where the kernel is not a number: what
 # quantizes it, what adds to it or is its value, and the kernels of cuDNN.
@@ -359,14 +359,6 @@ def ensemble(request):
     return ensemble_of(request.param)
 
 
-def test_members_of_all_layers_are_predicted(ensemble):
-    members = [m.likelihood.mean(m(X)).numpy() for m in ensemble.members]
-    assert not np.allclose(*members, atol=0.01)
-    for method in ("local", "weight"):
-        means = ensemble.predictive(X, num_samples=4, method=method).mean
-        np.testing.assert_allclose(means, np.mean(members, axis=0), atol=1e-3)
-
-
 def test_members_of_all_layers_are_exported(ensemble, tmp_path):
     for weight in weights_of(ensemble):
         log_scale = weight.variables["log_scale"]
@@ -381,45 +373,9 @@ def test_members_of_all_layers_are_exported(ensemble, tmp_path):
         np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("members", "kinds"),
-    [
-        (2, (layers.DenseVariational, layers.LSTMVariational)),
-        pytest.param(None, tuple(KINDS), marks=pytest.mark.slow),
-    ],
-)
-def test_checkpoints_restore_every_weight(members, kinds, tmp_path):
-    first, second = (every_layer(of_model=members, kinds=kinds) for _ in range(2))
-    for number, weight in enumerate(first.weights):
-        weight.assign(tf.fill(weight.shape, 0.1 * number + 0.05))
-    path = tf.train.Checkpoint(model=first).save(tmp_path / "checkpoint")
-    tf.train.Checkpoint(model=second).restore(path).assert_consumed()
-    for one, other in zip(first.weights, second.weights, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=one.path)
-    # The noise goes on where it was.
-    np.testing.assert_array_equal(first(X), second(X))
-
-
 def spread_means(model):
     generator = np.random.default_rng(2)
     for layer in model.variational_layers:
         for weight in layer.variational_weights:
             mean = weight.variables["mean"]
             mean.assign(0.5 * generator.normal(size=mean.shape))
-
-
-def test_an_untracked_layer_draws_its_own_noise():
-    hidden = [
-        DenseVariational(2, seed=3, kernel_initializer="zeros", kl_weight=0.1)
-        for _ in range(2)
-    ]
-    for layer in hidden:
-        layer.build((None, 24))
-    model = keras.Sequential(
-        [
-            keras.Input((24,)),
-            keras.layers.Lambda(lambda x: keras.ops.stack([f(x) for f in hidden])),
-        ]
-    )
-    first, second = np.asarray(model(X))
-    assert not np.isclose(first, second).any()

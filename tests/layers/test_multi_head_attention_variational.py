@@ -143,20 +143,6 @@ def test_outputs_are_distributed_like_keras_with_drawn_weights():
         assert_same_moments(*products)
 
 
-def test_projections_draw_apart_whatever_the_seed():
-    layer = attention(estimator="score_function", seed=5)
-    x = np.concatenate([QUERY, QUERY])
-    with call_with(samples_in_batch=2):
-        layer(x, x)
-    noises = [
-        np.ravel((p.step_draws["kernel"] - p.kernel.mean) / p.kernel.stddev)
-        for p in projections(layer)[:3]
-    ]
-    for i, noise in enumerate(noises):
-        for other in noises[i + 1 :]:
-            assert not np.allclose(noise, other, atol=0.1)
-
-
 def test_every_draw_of_several_serves_its_rows():
     layer = attention(estimator="score_function")
     x = np.concatenate([QUERY, QUERY])
@@ -224,15 +210,3 @@ def test_engines_draw_what_ordinary_calls_draw(body, x, method):
     model = keras.Model(inputs, body(inputs))
     loop = brute_force_draws(model, x, 800)
     assert_same_moments(engine_draws(model, x, method, 1500), loop)
-
-
-def test_impossible_options_are_refused_at_construction():
-    with pytest.raises(ValueError, match=r"Received: kl_weight=-1"):
-        MultiHeadAttentionVariational(2, 3, kl_weight=-1.0)
-    with pytest.raises(ValueError, match=r"Received: num_heads=0"):
-        MultiHeadAttentionVariational(0, 3)
-
-
-def test_values_and_keys_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="must be equal"):
-        attention()(QUERY, VALUE, KEY[:, :3])

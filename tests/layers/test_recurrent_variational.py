@@ -187,20 +187,6 @@ def test_dropout_has_the_distribution_of_keras(kind):
     assert_same_moments(ours, theirs)
 
 
-@pytest.mark.parametrize(
-    ("kind", "method"), [("simple_rnn", "local"), ("lstm", "weight")]
-)
-def test_engines_draw_what_ordinary_calls_draw(kind, method):
-    inputs = keras.Input((4, 2))
-    hidden = variational(kind, estimator="weight", return_sequences=True)(
-        keras.layers.Masking()(inputs)
-    )
-    model = keras.Model(inputs, variational(kind, 2, estimator="weight")(hidden))
-    x = SEQUENCES * MASK[..., None]
-    loop = brute_force_draws(model, x, 800)
-    assert_same_moments(engine_draws(model, x, method, 1500), loop)
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "options", "steps", "masked"),
@@ -240,13 +226,6 @@ def test_engines_draw_bidirectional_layers_and_passed_states():
     assert_same_moments(engine_draws(model, SEQUENCES, "weight", 1500), loop)
 
 
-def test_prediction_adds_no_divergence():
-    layer = variational("gru")
-    model = keras.Sequential([keras.Input((4, 2)), layer])
-    engine_draws(model, SEQUENCES, "weight", 3)
-    assert model.losses == []
-
-
 class Correlated(MeanFieldNormal):
     factorised = False
 
@@ -275,11 +254,6 @@ def test_stateful_layers_have_no_posterior_predictive():
 def test_refuses_a_dropout_out_of_range(argument, rate):
     with pytest.raises(ValueError, match=f"`{argument}`.*Received: {argument}={rate}"):
         LSTMVariational(3, **{argument: rate})
-
-
-def test_refuses_inputs_of_unknown_size():
-    with pytest.raises(ValueError, match=r"Received: a kernel of shape \(None, 12\)"):
-        LSTMVariational(3).build((None, 4, None))
 
 
 def test_forget_gate_starts_open_unless_told_otherwise():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow_probability as tfp
 
-from tests.variational_weights import member_of, variational_weight
+from tests.variational_weights import variational_weight
 from tfbbb import priors
 from tfbbb.bayes.divergences import kl_divergence
 
@@ -30,12 +30,3 @@ def test_the_term_of_a_point_is_its_negative_log_prior(prior):
     weight = variational_weight("point", prior)
     expected = -prior.log_prob({}, weight.mean, weight.shape, weight.fan_in)
     np.testing.assert_allclose(kl_divergence(weight, None), expected)
-
-
-@each_prior
-def test_members_are_a_loop_over_single_weights(prior):
-    weight = variational_weight("point", prior, members=3)
-    divergences = kl_divergence(weight, None)
-    for k, divergence in enumerate(divergences):
-        alone = kl_divergence(member_of(weight, k), None)
-        np.testing.assert_allclose(divergence, alone, rtol=1e-5)

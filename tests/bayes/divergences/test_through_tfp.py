@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tests.variational_weights import member_of, variational_weight
+from tests.variational_weights import variational_weight
 from tfbbb import priors
 from tfbbb.bayes.divergences import closed_form_of, is_log_ratio, kl_divergence
 
@@ -36,16 +36,6 @@ def test_the_closed_form_is_the_mean_log_ratio(posterior, prior):
     ratios = log_ratios(weight)
     error = ratios.std() / np.sqrt(len(ratios))
     assert abs(kl_divergence(weight, None) - ratios.mean()) < 4.5 * error
-
-
-@pytest.mark.parametrize(("posterior", "prior"), KNOWN, ids=str)
-def test_members_are_a_loop_over_single_weights(posterior, prior):
-    weight = variational_weight(posterior, prior, members=2)
-    divergences = kl_divergence(weight, None)
-    assert divergences.shape == (2,)
-    for k, divergence in enumerate(divergences):
-        alone = kl_divergence(member_of(weight, k), None)
-        np.testing.assert_allclose(divergence, alone, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("posterior", "prior"), UNKNOWN, ids=str)

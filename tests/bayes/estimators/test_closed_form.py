@@ -144,14 +144,6 @@ def test_expected_loss_of_classes_is_a_bound_tight_without_variance(likelihood, 
         assert np.all(gap < 0.5 * variance.max(axis=1) + 1e-12)
 
 
-def test_targets_of_a_void_class_have_no_expected_loss():
-    likelihood = Categorical(ignore_class=0)
-    likelihood.build((None, 3))
-    mean, variance = np.zeros((24, 3)), np.ones((24, 3))
-    found = likelihood.negative_log_likelihood(CLASSES, mean, variance=variance)
-    np.testing.assert_array_equal(found == 0.0, CLASSES == 0)
-
-
 @pytest.mark.parametrize("posterior", ["mean_field_normal", "full_covariance_normal"])
 def test_gradient_is_the_mean_of_that_of_draws(posterior):
     drawing = "local" if posterior == "mean_field_normal" else "weight"
@@ -196,20 +188,6 @@ def test_steps_of_sequences_and_weights_have_their_own_expected_loss():
     assert found["nll"] == pytest.approx(rows @ weights / weights.sum(), rel=1e-5)
 
 
-def test_half_precision_trains_with_weights_of_classes_and_metrics():
-    inputs = keras.Input((4,))
-    last = DenseVariational(3, estimator="closed_form", dtype="mixed_bfloat16")
-    model = tfbbb.BayesianModel(inputs, last(inputs), likelihood="categorical")
-    metrics = ["accuracy", tfbbb.metrics.BrierScore()]
-    model.compile("adam", metrics=metrics, run_eagerly=True)
-    rows = tf.data.Dataset.from_tensor_slices((X, CLASSES)).batch(8)
-    assert np.isfinite(list(model.fit(rows, verbose=0).history.values())).all()
-    history = model.fit(
-        X, CLASSES, class_weight={0: 1.0, 1: 2.0, 2: 3.0}, verbose=0
-    ).history
-    assert np.isfinite(list(history.values())).all()
-
-
 def sequential(*layers, likelihood="normal"):
     network = keras.Sequential([keras.Input((4,)), *layers])
     return tfbbb.BayesianModel(network, likelihood=likelihood)
@@ -230,13 +208,6 @@ def sequential(*layers, likelihood="normal"):
 def test_losses_without_a_closed_form_are_refused(layers, likelihood, reason):
     with pytest.raises(ValueError, match=f"{reason}.*Use `estimator='auto'.*Received"):
         sequential(*layers, likelihood=likelihood)
-
-
-def test_a_last_layer_that_is_called_twice_is_refused():
-    inputs = keras.Input((4,))
-    layer = DenseVariational(4, estimator="closed_form")
-    with pytest.raises(ValueError, match="must call it once"):
-        tfbbb.BayesianModel(inputs, layer(layer(inputs)), likelihood="categorical")
 
 
 def test_layers_and_posteriors_without_normal_outputs_are_refused():

@@ -65,23 +65,6 @@ def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
     assert abs(correlation - expected) < 4.5 / np.sqrt(DRAWS)
 
 
-@pytest.mark.parametrize("estimator", ["weight", "flipout"])
-def test_positions_of_a_row_share_its_weights(estimator):
-    x = np.ones((2, 5, 4), "float32")
-    outputs = np.asarray(dense(estimator, rank=3)(x))
-    np.testing.assert_allclose(outputs, outputs[:, :1].repeat(5, axis=1), rtol=1e-5)
-
-
-def test_flipout_perturbs_rows_by_one_draw_with_signs():
-    layer = dense("flipout", use_bias=False)
-    x = np.eye(4, dtype="float32")
-    rows = np.concatenate([x, x])
-    perturbation = np.abs(
-        np.asarray(layer(rows)) - rows @ np.asarray(layer.kernel.mean)
-    )
-    np.testing.assert_allclose(perturbation[:4], perturbation[4:], rtol=1e-4)
-
-
 def test_every_output_of_a_row_has_its_own_sign():
     keras.utils.set_random_seed(0)
     layer = DenseVariational(3, estimator="flipout", use_bias=False, kl_weight=0.1)

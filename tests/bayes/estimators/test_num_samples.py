@@ -102,12 +102,6 @@ def test_rows_of_a_plain_model_are_dealt_to_the_draws():
     assert len(layer.losses) == 1
 
 
-def test_evaluation_passes_each_row_once():
-    model = model_of(Weight(num_samples=5))
-    assert model(X, training=True).shape == (60, 1)
-    assert model(X).shape == (12, 1)
-
-
 def test_control_variate_is_the_mean_loss_of_the_other_draws():
     # Two members of three draws each.
     losses = np.array([1.0, 4.0, 2.0, -3.0, 0.5, 7.0])

@@ -6,7 +6,6 @@ import tensorflow as tf
 import tfbbb
 from tfbbb.bayes.kl_schedules import (
     Blundell,
-    Constant,
     LinearWarmup,
     Tempered,
 )
@@ -95,17 +94,6 @@ def test_validation_uses_the_target_temperature_and_then_restores():
         np.testing.assert_allclose(recorder.steps[3], first, rtol=1e-6)
         weight = model.variational_layers[0].kl_weight.numpy()
         np.testing.assert_allclose(weight, target / 60, rtol=1e-6)
-
-
-def test_a_given_kl_weight_is_kept():
-    model = network(kl_weight=0.5)
-    recorder, _ = trained(Blundell(), model=model, recorder=Recorder(layer=1))
-    assert set(recorder.steps) == {0.5}
-
-
-def test_counts_sample_weights_as_rows():
-    recorder, _ = trained(Constant(), sample_weight=np.full(60, 0.5))
-    np.testing.assert_allclose(recorder.steps, 1 / 30, rtol=1e-6)
 
 
 def test_several_batches_per_execution_need_a_schedule_by_epoch():

@@ -29,14 +29,6 @@ def epoch_of(schedule, num_batches, epoch=0):
     )
 
 
-@pytest.mark.parametrize(
-    ("schedule", "temperature"), [(Constant(), 1.0), (Tempered(0.3), 0.3)]
-)
-def test_temperature_is_the_same_throughout(schedule, temperature):
-    for epoch in (0, 7):
-        np.testing.assert_array_equal(epoch_of(schedule, 5, epoch), temperature)
-
-
 @pytest.mark.parametrize("n", [20, 160, 12.5])
 def test_from_effective_size_gives_the_kl_weight_of_n_rows(n):
     kl_weight = FromEffectiveSize(n).temperature(0, 0, 5, N) / N

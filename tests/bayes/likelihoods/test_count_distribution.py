@@ -66,26 +66,6 @@ def test_negative_binomial_distribution_function_is_the_incomplete_beta_function
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    ("mean", "concentration"), [(3.0, 10), (1e4, 2), (1e8, 1), (1e11, 10)]
-)
-def test_distribution_function_is_that_of_the_number_of_trials(mean, concentration):
-    # At most n failures before r successes: not less than r successes in n + r trials.
-    counts = np.floor(mean * np.array([0.0, 0.1, 0.5, 1.0, 1.7, 4.0]))
-    success = concentration / (concentration + mean)
-    fewer = np.zeros(len(counts))
-    log_term = (counts + concentration) * np.log1p(-success)
-    for successes in range(concentration):
-        fewer += np.exp(log_term)
-        left = counts + concentration - successes
-        log_term += np.log(left / (successes + 1.0)) + np.log(success)
-        log_term -= np.log1p(-success)
-    found = count_distribution.cumulative(
-        *doubles(counts), *negative_binomial(np.full(6, mean), float(concentration))
-    )
-    np.testing.assert_allclose(found, 1.0 - fewer, rtol=0, atol=1e-13)
-
-
 @pytest.mark.parametrize("mean", MEANS[:6])
 def test_log_mass_is_that_of_scipy(mean):
     concentration = np.array(CONCENTRATIONS[:8])[:, np.newaxis]

@@ -128,21 +128,6 @@ def test_a_target_beyond_the_bounds_is_named(wrong):
         likelihood.check_targets([0.0, wrong])
 
 
-def test_beta_moves_with_its_bounds():
-    shares, moved = built(Beta()), built(Beta(low=-5.0, high=5.0), 10.0 * SHARES - 5.0)
-    outputs = outputs_for(shares, 60)
-    np.testing.assert_allclose(
-        moved.log_prob(10.0 * SHARES - 5.0, outputs) + 2.0 * math.log(10.0),
-        shares.log_prob(SHARES, outputs),
-        rtol=1e-4,
-    )
-    np.testing.assert_allclose(
-        moved.quantile(0.3, outputs),
-        10.0 * shares.quantile(0.3, outputs) - 5.0,
-        atol=1e-5,
-    )
-
-
 @pytest.mark.parametrize(
     ("levels", "concentration"),
     [([0.5], 0.1), ([0.5 - 1e-9], 1e4), ([0.5 + 1e-12], 5.0)],
@@ -207,21 +192,6 @@ def test_student_t_learns_what_is_neither_given_nor_an_output(
     likelihood.build((None, num_outputs))
     assert [v.name for v in likelihood.trainable_variables] == learned
     assert likelihood.learns == bool(learned)
-
-
-def test_log_normal_is_the_exponential_of_a_normal():
-    likelihood, of_logs = built(LogNormal()), built(Normal(), np.log(SHARES))
-    outputs = outputs_for(likelihood, 60)
-    noise = GENERATOR.normal(size=(60, 2))
-    np.testing.assert_allclose(
-        likelihood.sample(outputs, noise), np.exp(of_logs.sample(outputs, noise))
-    )
-    np.testing.assert_allclose(
-        likelihood.log_prob(SHARES, outputs),
-        of_logs.log_prob(np.log(SHARES), outputs) - np.log(SHARES).sum(axis=1),
-        # What is learned is kept in single precision.
-        rtol=1e-6,
-    )
 
 
 @pytest.mark.parametrize("df", [2.001, 3.0, 19.9, 20.1, 1e3, 9e4, 2e5])

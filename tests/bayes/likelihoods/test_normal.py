@@ -79,16 +79,6 @@ def test_lower_tail_of_the_distribution_function_keeps_its_digits():
     )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_values_levels_and_noise_may_have_another_precision_than_outputs(dtype):
-    likelihood, outputs = built(scale=1.0), tf.zeros((1, 1), dtype)
-    for other in ("float32", "float64"):
-        half = tf.constant([[0.5]], other)
-        for method in ("cdf", "prob", "quantile", "log_prob"):
-            assert getattr(likelihood, method)(half, outputs).dtype == dtype
-        assert likelihood.sample(outputs, half).dtype == dtype
-
-
 def test_a_large_offset_keeps_single_precision_digits():
     y = 1e5 + GENERATOR.normal(size=(100, 1))
     likelihood = built(1, y)

@@ -99,17 +99,6 @@ def test_log_probabilities_keep_their_digits_far_from_the_cutpoints(dtype):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-38)
 
 
-def test_frequencies_of_samples_are_the_probabilities():
-    likelihood = moved(built())
-    outputs = outputs_for(likelihood, 3)
-    noise = GENERATOR.normal(size=(20_000, 3, 1))
-    drawn = likelihood.sample(np.broadcast_to(outputs, (20_000, 3, 1)), noise).numpy()
-    assert drawn.dtype == np.int32
-    for row, probabilities in enumerate(likelihood.probabilities(outputs).numpy()):
-        counts = np.bincount(drawn[:, row], minlength=5)
-        assert stats.chisquare(counts, 20_000 * probabilities).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("targets", [[0, 5], [0.5, 1.0], [np.nan, 1.0]])
 def test_target_that_is_no_class_is_named_with_its_row(targets):
     with pytest.raises(ValueError, match=r"class indices 0 to 4.*Received: .* in row"):
@@ -133,12 +122,6 @@ def test_network_must_give_a_location():
         likelihood.build((None, 3))
     with pytest.raises(ValueError, match=r"made for 5 classes.*num_targets=3"):
         likelihood.num_outputs(3)
-
-
-def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
-    # One more than it needs would be a temperature.
-    with pytest.raises(ValueError, match=r"needs 1 outputs.*shape \(4, 3\)"):
-        built().probabilities(np.zeros((4, 3)))
 
 
 def test_quantile_of_a_level_reached_exactly_is_its_class():

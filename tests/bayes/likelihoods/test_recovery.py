@@ -60,21 +60,3 @@ def test_fit_recovers_the_distribution_of_simulated_targets(name, arguments, tmp
     )
     assert loaded.likelihood.adapted
     assert loaded.likelihood.get_config() == likelihood.get_config()
-
-
-@pytest.mark.parametrize("name", ["ordered_logistic", "poisson"])
-def test_members_of_a_bayesian_model_train_and_predict(name):
-    inputs = keras.Input((1,))
-    outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=made(name, {}), members=3)
-    rates = np.random.default_rng(2).poisson(np.exp(X))
-    y = rates if name == "poisson" else (X[:, 0] > 0.0).astype(int)
-    model.compile(tfbbb.optimizers.Adam(0.05))
-    history = model.fit(X, y, epochs=3, verbose=0).history
-    assert history["nll"][-1] < history["nll"][0]
-    prediction = model.predictive(X[:5], num_samples=30)
-    assert np.isfinite(prediction.log_prob(y[:5])).all()
-    if name == "poisson":
-        lower, upper = prediction.interval(0.8)
-        assert np.all(lower <= upper)
-        np.testing.assert_array_equal(lower, np.floor(lower))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow_probability as tfp
 
-from tfbbb import BayesianModel, estimators, posteriors, priors
+from tfbbb import BayesianModel, posteriors, priors
 from tfbbb.layers import DenseVariational
 
 FAMILIES = [
@@ -68,23 +68,6 @@ def test_all_posteriors_train_and_save_in_one_model(tmp_path):
 def test_all_priors_train_and_save_in_one_model(tmp_path):
     model = trained([{"prior": p, "bias_prior": p} for p in PRIORS], members=2)
     assert_trained_and_saved(model, tmp_path / "model.keras")
-
-
-def test_score_function_trains_a_posterior_without_gradients_of_draws():
-    family = posteriors.TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
-    options = {"posterior": family, "bias_posterior": family}
-    with pytest.raises(ValueError, match="'score_function'"):
-        DenseVariational(4, estimator="weight", **options)
-    estimator = estimators.ScoreFunction(num_samples=2)
-    coin = priors.TFPDistribution(_fair_coin)
-    options |= {"estimator": estimator, "prior": coin, "bias_prior": coin}
-    logits = trained([options]).layers[1].kernel.variables["logits"].numpy()
-    assert (np.abs(logits - 0.5) > 1e-4).all()
-
-
-@keras.saving.register_keras_serializable(package="tests")
-def _fair_coin(shape, fan_in):
-    return tfp.distributions.Bernoulli(np.zeros(shape, "float32"), dtype="float32")
 
 
 def test_score_function_refuses_a_posterior_without_a_density():

@@ -10,7 +10,6 @@ import tfbbb
 from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
 from tfbbb.bayes.posteriors import JointNormal
-from tfbbb.model.conversion import with_posterior
 
 X = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
 DRAWS = 4000
@@ -88,24 +87,6 @@ def test_predictions_and_ordinary_calls_have_the_correlations_of_q(model):
     for name in means:
         assert (np.abs(means[name] - exact.mean(axis=0)) < 5 * spread).all(), name
         assert (np.abs(variances[name] - exact.var(axis=0)) < 5 * error).all(), name
-
-
-def test_trains_from_its_start(model):
-    twin = with_posterior(model, JointNormal(size=9))
-    first = 0
-    for weight in weights_of(twin):
-        start = np.eye(weight.size, 9, k=first) / 10
-        weight.variables["factor"].assign(start)
-        weight.variables["first"].assign(first)
-        first += weight.size
-    twin.compile(keras.optimizers.Adam(0.05), run_eagerly=True)
-    losses = twin.fit(X, X[:, :1], epochs=15, verbose=0).history["loss"]
-    assert losses[-1] < losses[0]
-    factor = np.concatenate(
-        [w.posterior.factor(w.parameters) for w in weights_of(twin)]
-    )
-    np.testing.assert_array_equal(factor, np.tril(factor))
-    assert np.abs(np.tril(factor, -1)).max() > 0
 
 
 @pytest.mark.parametrize("size", [0, 4097, 2.5])

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tests.variational_weights import member_of, variational_weight
+from tests.variational_weights import variational_weight
 from tfbbb import posteriors
 from tfbbb.bayes.posteriors import TFPDistribution
 
@@ -39,30 +39,6 @@ def test_draws_have_the_mean_and_variance_of_q(family):
     fourth = ((draws - mean) ** 4).mean(axis=0)
     error = np.sqrt((fourth - variance**2) / count)
     assert (np.abs(variance - weight.variance) < 5 * error).all()
-
-
-@families
-def test_log_prob_sums_that_of_the_distribution(family):
-    weight = variational_weight(family)
-    draws = weight.draw(tf.constant([0, 2]))
-    exact = family.distribution(weight.parameters).log_prob(draws)
-    np.testing.assert_allclose(weight.log_prob(draws), np.sum(exact), rtol=1e-5)
-
-
-@families
-def test_members_are_a_loop_over_single_posteriors(family):
-    weight = variational_weight(family, members=2)
-    noise = weight.noise(tf.constant([0, 3]), samples=2)
-    draws = weight.draw_from(noise)
-    densities = weight.log_prob(draws)
-    for k in range(2):
-        member, of_member = member_of(weight, k), slice(2 * k, 2 * k + 2)
-        np.testing.assert_allclose(
-            draws[of_member], member.draw_from(noise[k]), rtol=1e-5, atol=1e-6
-        )
-        np.testing.assert_allclose(
-            densities[of_member], member.log_prob(draws[of_member]), rtol=1e-5
-        )
 
 
 def test_starts_at_the_initializer_and_the_initial_scale():

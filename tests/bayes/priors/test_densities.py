@@ -86,22 +86,6 @@ def test_horseshoe_is_the_exponential_integral_far_out_in_both_tails():
 @pytest.mark.parametrize(
     "prior",
     [
-        priors.ScaleMixtureNormal(pi=0.5, scale1=1.0, scale2=np.exp(-8.0)),
-        priors.Horseshoe(),
-        priors.StudentT(),
-        priors.Laplace(),
-        priors.GammaNormal(),
-    ],
-    ids=repr,
-)
-def test_log_prob_stays_finite_far_out_in_both_tails(prior):
-    weights = np.float32([0.0, 1e-30, 1e-6, 30.0, 1e6])
-    assert np.isfinite(log_prob(prior, weights, fan_in=1))
-
-
-@pytest.mark.parametrize(
-    "prior",
-    [
         priors.Normal(),
         priors.Laplace(),
         priors.StudentT(),

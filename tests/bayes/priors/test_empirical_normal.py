@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy import optimize
 
-from tests.variational_weights import member_of, variational_weight
+from tests.variational_weights import variational_weight
 from tfbbb.bayes.divergences import kl_divergence
 
 
@@ -28,21 +27,6 @@ def test_divergence_is_the_minimum_over_mean_and_variance():
     # At a minimum, errors in the arguments are the root of those in the value.
     np.testing.assert_allclose(parameters["mean"], best.x[0], atol=3e-3)
     np.testing.assert_allclose(parameters["variance"], np.exp(best.x[1]), rtol=3e-3)
-
-
-def test_members_have_optima_of_their_own():
-    weight = variational_weight(prior="empirical_normal", members=3)
-    divergences = kl_divergence(weight, None)
-    draws = weight.draw(tf.constant([0, 1]), samples=2)
-    densities = weight.prior_log_prob(draws)
-    for k in range(3):
-        member, of_member = member_of(weight, k), slice(2 * k, 2 * k + 2)
-        np.testing.assert_allclose(
-            divergences[k], kl_divergence(member, None), rtol=1e-5
-        )
-        np.testing.assert_allclose(
-            densities[of_member], member.prior_log_prob(draws[of_member]), rtol=1e-5
-        )
 
 
 def test_refuses_few_weights():

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tfbbb import BayesianModel, priors
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
-from tfbbb.layers import DenseVariational, LSTMVariational
+from tfbbb.layers import DenseVariational
 
 FAMILIES = [
     ("mean_field_normal", 2),
@@ -90,17 +90,6 @@ def test_saved_models_hold_the_prior(tmp_path):
         np.testing.assert_allclose(divergence(loaded), divergence(weight), rtol=1e-6)
 
 
-def test_members_of_an_ensemble_keep_their_priors():
-    prior = priors.FromPosterior(network(members=2))
-    network_today = network(prior=prior, members=2)
-    today = BayesianModel(network_today.inputs, network_today.outputs[0])
-    for k, member in enumerate(today.members):
-        for weight, alone in zip(weights_of(today), weights_of(member), strict=True):
-            np.testing.assert_allclose(
-                divergence(alone), divergence(weight)[k], rtol=1e-5
-            )
-
-
 def test_priors_are_equal_where_their_values_are():
     model = network()
     prior, same = priors.FromPosterior(model), priors.FromPosterior(model)
@@ -109,29 +98,6 @@ def test_priors_are_equal_where_their_values_are():
     model.layers[-1].bias.variables["mean"].assign_add([1e-3])
     assert prior != priors.FromPosterior(model)
     assert prior == priors.get(priors.serialize(prior))
-
-
-def test_copies_by_config_have_the_values():
-    sources = {}
-    for name in ("yesterday", "today"):
-        prior = priors.FromPosterior(sources["yesterday"]) if sources else "normal"
-        layer = LSTMVariational(2, prior=prior, bias_prior=prior, name="memory")
-        wrapped = keras.layers.Bidirectional(layer)
-        sources[name] = keras.Sequential([keras.Input((4, 3)), wrapped])
-    trained = sources["yesterday"].layers[0]
-    for today in (sources["today"], keras.models.clone_model(sources["today"])):
-        for side in ("forward_layer", "backward_layer"):
-            old, new = (getattr(x, side) for x in (trained, today.layers[0]))
-            for weight, source in zip(
-                new.variational_weights, old.variational_weights, strict=True
-            ):
-                held = [
-                    variable.numpy() for variable in weight.prior_variables.values()
-                ]
-                for value, variable in zip(
-                    held, source.variables.values(), strict=True
-                ):
-                    np.testing.assert_array_equal(value, variable)
 
 
 def test_a_prior_whose_values_are_gone_is_refused_by_fit():

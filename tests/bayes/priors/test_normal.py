@@ -15,14 +15,6 @@ def test_scale_is_fixed_unless_it_is_to_be_trained():
     assert weight.prior_variables["log_scale"].trainable
 
 
-def test_trained_scale_starts_as_the_fixed_one():
-    fixed = variational_weight(prior=priors.Normal(0.3))
-    trained = variational_weight(prior=priors.Normal(0.3, trainable=True))
-    np.testing.assert_allclose(
-        kl_divergence(trained, None), kl_divergence(fixed, None), rtol=1e-6
-    )
-
-
 def test_trained_scale_learns_the_root_mean_square_of_the_weights():
     weight = variational_weight(prior=priors.Normal(trainable=True), members=2)
     log_scale = weight.prior_variables["log_scale"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tfbbb.base.types import ArrayLike
 
 # The outputs of the table, in order, and the names of their columns; a level, a class,
-# a draw and a target follow after `_`. `lower` and `upper` of a level are neighbours.
+# a draw and a target follow after `_`. Both ends of an interval are neighbours.
 _COLUMNS = {
     "class": "class",
     "probabilities": "probability",
@@ -20,6 +20,7 @@ _COLUMNS = {
     "mean": "mean",
     "std": "std",
     "lower": "lower",
+    "joint_lower": "joint_lower",
     "epistemic": "epistemic",
     "aleatoric": "aleatoric",
     "quantiles": "quantile",
@@ -32,6 +33,8 @@ _COLUMNS = {
 _LEVELS = {
     "lower": "intervals",
     "upper": "intervals",
+    "joint_lower": "joint_intervals",
+    "joint_upper": "joint_intervals",
     "quantiles": "quantiles",
     "prediction_sets": "prediction_sets",
 }
@@ -42,14 +45,16 @@ def answer_table(
     levels: Mapping[str, Sequence[float]],
     classes: Sequence[str] | None = None,
     warnings: Sequence[Sequence[str]] | None = None,
+    targets: Sequence[str] | None = None,
 ) -> pa.Table:
     """Returns the predictions of rows as a table with one row per row.
 
     A column is named by what its numbers are: `mean`, `std`, `lower_90` and `upper_90`
     (in units of the target), `epistemic` and `aleatoric` (variances, which add up to
     that of the target), `quantile_2.5`, `probability_setosa`. Of several targets,
-    their number follows: `lower_90_2`. A prediction set is a list in JSON, and a
-    number that is not known is empty.
+    their name or number follows: `lower_90_price`; `joint_lower_90_price` is a side of
+    the box that holds all of them. A prediction set is a list in JSON, and a number
+    that is not known is empty.
 
     Args:
         outputs: The answers by name, [n, ...] each: of levels [n, levels, ...], of
@@ -59,6 +64,7 @@ def answer_table(
         levels: The levels of `intervals`, `quantiles` and `prediction_sets`.
         classes: The classes of the model; None for numbers.
         warnings: Sentences about each row; None for no column `warnings`.
+        targets: The names of several targets; None for numbers from 1.
 
     Example:
 
@@ -72,6 +78,7 @@ def answer_table(
     if "probabilities" in outputs:
         best = np.argmax(outputs["probabilities"], axis=1)
         outputs = {**outputs, "class": np.asarray(classes, dtype=object)[best]}
+    labels = classes if targets is None else targets
     for output, name in _COLUMNS.items():
         if output not in outputs:
             continue
@@ -80,15 +87,14 @@ def answer_table(
             columns |= _sets(name, outputs[output], asked or ())
         elif output == "class":
             columns[name] = pa.array(list(outputs[output]), pa.string())
-        elif output == "lower":
-            ends = (outputs["lower"], outputs["upper"])
+        elif output.endswith("lower"):
             for place, level in enumerate(asked or ()):
-                for end, values in zip(("lower", "upper"), ends, strict=True):
-                    column = np.asarray(values)[:, place]
-                    columns |= _numbers(f"{end}_{percent(level)}", column, [], classes)
+                for end in (output, output.replace("lower", "upper")):
+                    column = np.asarray(outputs[end])[:, place]
+                    columns |= _numbers(f"{end}_{percent(level)}", column, [], labels)
         else:
             first = [[percent(level) for level in asked]] if asked else []
-            columns |= _numbers(name, np.asarray(outputs[output]), first, classes)
+            columns |= _numbers(name, np.asarray(outputs[output]), first, labels)
     if warnings is not None:
         texts = [" ".join(sentences) or None for sentences in warnings]
         columns["warnings"] = pa.array(texts, pa.string())
@@ -115,25 +121,25 @@ def _sets(
 
 
 def _numbers(
-    name: str, values: np.ndarray, axes: list[list[str]], classes: Sequence[str] | None
+    name: str, values: np.ndarray, axes: list[list[str]], labels: Sequence[str] | None
 ) -> Iterator[tuple[str, pa.Array]]:
     """Yields the columns of numbers [n, ...], each with its name.
 
     `axes` has the labels of the first axes after the rows, and numbers from 1 are those
-    of the others; but the last axis may be that of classes, and one target has no
-    label.
+    of the others; but the last axis may have the labels of classes or targets, and one
+    target has no label.
     """
     sizes = values.shape[1 + len(axes) :]
     axes = [*axes, *([str(place + 1) for place in range(size)] for size in sizes)]
-    if sizes and classes is not None and sizes[-1] == len(classes):
-        axes[-1] = list(classes)
+    if sizes and labels is not None and sizes[-1] == len(labels) > 1:
+        axes[-1] = list(labels)
     elif sizes and sizes[-1] == 1:
         axes[-1] = [""]
     for places in itertools.product(*(range(len(axis)) for axis in axes)):
-        labels = [axis[place] for axis, place in zip(axes, places, strict=True)]
+        parts = [axis[place] for axis, place in zip(axes, places, strict=True)]
         index: tuple[Any, ...] = (slice(None), *places)
         column = np.ascontiguousarray(values[index])
         yield (
-            "_".join([name, *filter(None, labels)]),
+            "_".join([name, *filter(None, parts)]),
             pa.array(column, from_pandas=True),
         )

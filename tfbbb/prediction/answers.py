@@ -9,7 +9,9 @@ import numpy as np
 
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.conformal_reach import conformal_bounds
+from tfbbb.prediction.conformal_reach import bounds_of_scores
+from tfbbb.prediction.joint_reach import joint_reach
+from tfbbb.prediction.marginal import Marginal
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import question_named
 from tfbbb.prediction.summary import summary
@@ -17,6 +19,8 @@ from tfbbb.prediction.summary import summary
 Summary = dict[str, Tensor]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
 Quantiles = Callable[[ArrayLike], Tensor]
+# Applies a function of outputs [rows, S, ..., P], and of arrays, to blocks of rows.
+OfOutputs = Callable[..., Any]
 # Sums of probabilities differ by rounding between a live and an exported model.
 _ROUNDING = 1e-6
 _REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
@@ -38,7 +42,7 @@ class Answers:
 
     def __init__(
         self,
-        likelihood: Likelihood,
+        likelihood: Likelihood | Marginal,
         recalibration: Any,
         members: int = 1,
         classes: Sequence[str] | None = None,
@@ -90,36 +94,91 @@ class Answers:
         """Whether intervals lie between the quantiles of equal tails of the level."""
         return not self.recalibration.conformal or self.is_classes
 
+    @property
+    def num_targets(self) -> int:
+        """Number k of targets; 1 of classes."""
+        return getattr(self.likelihood, "num_targets", 1)
+
+    def quantiles(self, of_outputs: OfOutputs, levels: ArrayLike) -> np.ndarray:
+        """Returns quantiles [rows, Q, ..., k] at levels [Q].
+
+        Or at levels [rows, Q, ..., k], or [1, Q, ..., k], of each row and target.
+        """
+        levels = np.asarray(levels, np.float64)
+        if levels.ndim > 1 and len(levels) > 1:
+            return of_outputs(lambda x, own: self.ask("quantiles", x, own), levels)
+        return of_outputs(lambda x: self.ask("quantiles", x, levels))
+
     def intervals(
         self,
         summary: Summary,
-        quantiles: Quantiles,
-        levels: ArrayLike,
+        of_outputs: OfOutputs,
+        levels: np.ndarray,
         groups: np.ndarray | None = None,
     ) -> np.ndarray:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
-        `quantiles` returns the answered quantiles at levels, and `groups` is the index
-        of each row's group, [rows], or None.
+        `groups` is the index of each row's group, [rows], or None.
         """
-        levels = np.asarray(levels, np.float64)
         if not self.central_intervals:
-            return conformal_bounds(
-                self.recalibration.reach,
-                quantiles,
-                levels,
-                groups,
-                discrete=self.likelihood.discrete,
-                limits=self.likelihood.limits,
-            )
+            reach = self._reach(levels, groups)[..., : self.num_targets]
+            return self._between(reach, of_outputs)
         tails = 0.5 - 0.5 * levels
-        found = quantiles(np.concatenate([tails, 1.0 - tails]))
+        found = self.quantiles(of_outputs, np.concatenate([tails, 1.0 - tails]))
         return np.stack(np.split(found, 2, axis=1), axis=1)
+
+    def joint_intervals(
+        self,
+        summary: Summary,
+        of_outputs: OfOutputs,
+        levels: np.ndarray,
+        groups: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Returns bounds of boxes that hold all targets of a row, [rows, 2, Q, ..., k].
+
+        All sides lie between quantiles of the same levels, so that a box is as far out
+        for each target as for the others.
+        """
+        if self.num_targets == 1:
+            return self.intervals(summary, of_outputs, levels, groups)
+        reach = self.joint_reach(of_outputs, levels, groups)
+        return self._between(np.repeat(reach, self.num_targets, axis=-1), of_outputs)
+
+    def joint_reach(
+        self,
+        of_outputs: OfOutputs,
+        levels: np.ndarray,
+        groups: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Returns the greatest score that boxes contain, [rows, Q, ..., 1].
+
+        Of conformal intervals it is that of held-out rows, [1, Q, 1] without groups,
+        else that of draws of the predictive distribution.
+        """
+        if not self.central_intervals:
+            return self._reach(levels, groups)[..., -1:]
+        density = self.recalibration.of_answers
+        return of_outputs(
+            lambda x: joint_reach(density, Mixture(self.likelihood, x), levels)
+        )
+
+    def _reach(self, levels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+        """Returns the greatest scores in conformal intervals, [rows or 1, Q, k]."""
+        reach = np.asarray(self.recalibration.reach(levels, groups))
+        return reach[np.newaxis] if groups is None else reach
+
+    def _between(self, scores: np.ndarray, of_outputs: OfOutputs) -> np.ndarray:
+        return bounds_of_scores(
+            scores,
+            lambda levels: self.quantiles(of_outputs, levels),
+            discrete=self.likelihood.discrete,
+            limits=self.likelihood.limits,
+        )
 
     def prediction_sets(
         self,
         summary: Summary,
-        quantiles: Quantiles,
+        of_outputs: OfOutputs,
         levels: ArrayLike,
         groups: np.ndarray | None = None,
     ) -> np.ndarray:

@@ -32,7 +32,7 @@ def conformal_reach(
 
     This is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
     infinity for j > n: n scores say nothing about such a level. Scores are sorted,
-    [k, n] for n held-out rows.
+    [k, n] for n held-out rows; so are those of all targets together, if they follow.
 
     With groups, each row gets the result of the scores of its group, [rows, ..., k]: of
     its index in `group_scores`, from 1, or of all rows for 0. So does a level that the
@@ -48,41 +48,28 @@ def conformal_reach(
     return np.stack(reaches)[groups]
 
 
-def conformal_bounds(
-    reach: Callable[[ArrayLike, np.ndarray | None], np.ndarray],
+def bounds_of_scores(
+    scores: np.ndarray,
     quantiles: Callable[[ArrayLike], np.ndarray],
-    levels: ArrayLike,
-    groups: np.ndarray | None = None,
     *,
     discrete: bool = False,
     limits: Sequence[float] | None = None,
 ) -> np.ndarray:
-    """Returns lower and upper bounds of conformal intervals, [rows, 2, Q, k].
+    """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
     The interval of a score s lies between the quantiles of the levels `Phi(-s)` and
     `Phi(s)`. Beyond `FARTHEST` it is the interval there, longer by the factor
     `s / FARTHEST` about its centre, within the limits. Each interval holds those of
     smaller scores. An infinite score has an infinite interval. Intervals of integers
     (`discrete`) get half an integer on both sides before they become longer.
-    `quantiles` of levels [L] are [rows, L, k], and `reach` is as `conformal_reach`.
+    Scores are [rows, Q, ..., k], or [1, Q, ..., k] for all rows, and `quantiles` takes
+    levels of the shape of the scores.
     """
-    places = None
-    if groups is not None:
-        # Quantiles are searched for at the scores of those groups that rows have.
-        groups, places = np.unique(groups, return_inverse=True)
-    scores = rounded_up(reach(levels, groups), discrete)
+    scores = rounded_up(scores, discrete)
     tails = 0.5 * ops.erfc(np.minimum(scores, FARTHEST) * math.sqrt(0.5))
-    bounds = []
-    for target in range(scores.shape[-1]):
-        score, tail = scores[..., target], tails[..., target].ravel()
-        found = quantiles(np.concatenate([tail, 1.0 - tail]))[..., target]
-        ends = np.split(found, 2, axis=1)
-        if places is not None:
-            rows, shape = np.arange(len(places)), (len(places), *score.shape)
-            ends = [end.reshape(shape)[rows, places] for end in ends]
-            score = score[places]
-        bounds.append(_lengthened(ends[0], ends[1], score, discrete, limits))
-    return np.stack(bounds, axis=-1)
+    found = quantiles(np.concatenate([tails, 1.0 - tails], axis=1))
+    lower, upper = np.split(found, 2, axis=1)
+    return _lengthened(lower, upper, scores, discrete, limits)
 
 
 def rounded_up(scores: np.ndarray, discrete: bool) -> np.ndarray:
@@ -104,7 +91,7 @@ def _lengthened(
     discrete: bool,
     limits: Sequence[float] | None,
 ) -> np.ndarray:
-    """Returns bounds [rows, 2, Q], longer where the score is beyond `FARTHEST`."""
+    """Returns bounds [rows, 2, Q, ..., k], longer for scores beyond `FARTHEST`."""
     factor = np.maximum(score / FARTHEST, 1.0)
     centre = 0.5 * (lower + upper)
     with np.errstate(invalid="ignore"):  # Infinite ends get their places below.
@@ -114,9 +101,9 @@ def _lengthened(
         ends = np.stack([np.ceil(ends[:, 0]), np.floor(ends[:, 1])], axis=1)
     if limits is not None:
         ends = np.clip(ends, limits[0], limits[1])
-    infinite = np.array([-np.inf, np.inf])[:, np.newaxis]
-    ends = np.where(np.isfinite(score)[..., np.newaxis, :], ends, infinite)
-    is_longer = (factor > 1.0)[..., np.newaxis, :]
+    infinite = np.array([-np.inf, np.inf]).reshape(2, *[1] * (lower.ndim - 1))
+    ends = np.where(np.isfinite(score)[:, np.newaxis], ends, infinite)
+    is_longer = (factor > 1.0)[:, np.newaxis]
     return np.where(is_longer, ends, np.stack([lower, upper], axis=1))
 
 

@@ -46,8 +46,10 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> Ten
     Their levels are [Q], or [rows, Q, ..., k], of each row and target its own.
     """
     levels, outputs = ops.cast(levels, "float64"), likelihood.as_array(outputs)
-    by_row = len(levels.shape) > 1
     shape = dimensions(outputs, 0)
+    by_row = len(levels.shape) > 1
+    if by_row:
+        levels = ops.broadcast_to(levels, [shape[0], *dimensions(levels, 0)[1:]])
     per_row = math.prod(shape[1:]) * dimensions(levels, 0)[1 if by_row else 0]
     invert = _invert_steps if likelihood.discrete else _invert
     if likelihood.discrete:
@@ -110,7 +112,9 @@ def _over_axes(levels: Tensor, axes: int) -> Tensor:
 
 def _invert_steps(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
     outputs = ops.cast(outputs, "float64")[:, ops.newaxis]
-    wanted = _over_axes(levels, len(outputs.shape) - 3)
+    wanted = levels
+    if len(levels.shape) == 1:
+        wanted = _over_axes(levels, len(outputs.shape) - 3)
 
     def reaches(values: Tensor) -> Tensor:
         per_sample = likelihood.cdf(values[:, :, ops.newaxis], outputs)

@@ -31,8 +31,8 @@ class Question:
             `noise`, standard normals [rows, n, ..., noise_size].
         needs_order: Whether only likelihoods of targets with an order have an answer.
         needs_classes: Whether only likelihoods of classes have an answer.
-        of_summary: Whether the answer follows from the summary and quantiles: then the
-            method of this name of `tfbbb.prediction.answers.Answers` computes it.
+        of_summary: Whether the answer follows from other answers: then the method of
+            this name of `tfbbb.prediction.answers.Answers` computes it.
         compute: Computes the answer from a recalibration, a `Mixture` and the
             arguments; None calls the recalibration's method of this name.
         output: The name of the answer in tables and responses.
@@ -135,6 +135,16 @@ QUESTIONS = (
         of_summary=True,
         parts=("lower", "upper"),
         parameter="intervals",
+    ),
+    Question(
+        "joint_intervals",
+        "boxes that hold all targets of the row",
+        shape=("parts", "levels", "numbers"),
+        arguments=("levels",),
+        needs_order=True,
+        of_summary=True,
+        parts=("joint_lower", "joint_upper"),
+        parameter="joint_intervals",
     ),
     Question(
         "prediction_sets",

@@ -12,6 +12,7 @@ from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
+from tfbbb.prediction.marginal import Marginal
 from tfbbb.prediction.questions import Question, question_named
 
 if TYPE_CHECKING:
@@ -135,6 +136,31 @@ class Predictive:
             taken.compare_rows(lambda: np.asarray(self.familiarity)[rows])
         return taken
 
+    def of_target(self, target: int) -> "Predictive":
+        """Returns the predictive distribution of one of several targets, [rows, 1].
+
+        Args:
+            target: The place of the target, from 0.
+        """
+        answers, place = self.answers, slice(target, target + 1)
+        alone = Answers(
+            Marginal(answers.likelihood, target),
+            answers.recalibration.of_target(target),
+            answers.members,
+        )
+        found = Predictive(
+            alone,
+            self._blocks,
+            self.num_samples,
+            self.seed,
+            lambda n, seed: np.asarray(self.functions(n, seed))[..., place],
+            {name: x[..., place] for name, x in self._mixture_summary.items()},
+            self._groups,
+            must_be_finite=False,
+        )
+        found.mask, found._find_familiarity = self.mask, self._find_familiarity
+        return found
+
     def answered_by(
         self,
         answers: Answers,
@@ -240,15 +266,26 @@ class Predictive:
         return found[:, 0] if np.ndim(p) == 0 else found
 
     def interval(
-        self, level: float | Sequence[float] = 0.9
+        self, level: float | Sequence[float] = 0.9, *, joint: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds y with probability `level`.
 
         It lies between two quantiles, which leave out equal tails. For a model with
         `tfbbb.recalibration.ConformalIntervals`, it is the conformal interval.
 
+        Of several targets, each interval holds its own target. With `joint=True` the
+        intervals of a row are the sides of a box that holds all of them:
+
+            P(|Phi^-1(F_j(y_j))| <= s for all j) = level,
+
+        with the distribution function F_j of target j, and sides between the quantiles
+        of `Phi(-s)` and `Phi(s)`. The factor s comes from 2000 draws of y, which know
+        how targets vary together, and for conformal intervals from the held-out rows;
+        then the box covers the level as exactly as those.
+
         Args:
             level: A probability strictly between 0 and 1, or Q of them.
+            joint: Whether the intervals of all targets of a row hold together.
 
         Returns:
             Lower and upper bounds, [rows, k] each for one level, [rows, Q, k] for Q of
@@ -258,18 +295,26 @@ class Predictive:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
+        question = "joint_intervals" if joint else "intervals"
         if np.ndim(level) > 0:
-            lower, upper = np.moveaxis(self.ask("intervals", level), 1, 0)
+            lower, upper = np.moveaxis(self.ask(question, level), 1, 0)
             return lower, upper
-        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
+        lower, upper = np.moveaxis(self.ask(question, checked_level(level)), 1, 0)
         return lower[:, 0], upper[:, 0]
 
     def reach(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns the greatest score of targets in intervals, [rows, Q, k]."""
+        """Returns the greatest score in conformal intervals, [rows, Q, k]."""
         found = np.asarray(
             self.answers.recalibration.reach(np.asarray(levels), self._groups)
-        )
+        )[..., : self.answers.num_targets]
         return np.broadcast_to(found, (len(self), *found.shape[-2:]))
+
+    def joint_reach(self, levels: Sequence[float]) -> np.ndarray:
+        """Returns the greatest score in joint intervals, [rows, Q, ..., 1]."""
+        found = self.answers.joint_reach(
+            self.of_outputs, np.asarray(levels), self._groups
+        )
+        return np.broadcast_to(found, (len(self), *found.shape[1:]))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to the set that holds y with this probability.
@@ -520,11 +565,10 @@ class Predictive:
         return self.of_outputs(lambda x: self.answers.ask(question, x, levels))
 
     def _ask_summary(self, question: Question, levels: np.ndarray) -> np.ndarray:
-        quantiles = functools.partial(self._ask_levels, "quantiles")
         # Intervals follow from quantiles alone.
         summary = self._summary if question.needs_classes else {}
         compute = getattr(self.answers, question.name)
-        found = np.asarray(compute(summary, quantiles, levels, self._groups))
+        found = np.asarray(compute(summary, self.of_outputs, levels, self._groups))
         if not self.central_intervals and np.isinf(found).any():
             raise ValueError(explain_infinite(levels))
         return found

@@ -68,13 +68,22 @@ def in_intervals(
     return ops.stack(held, axis=1)
 
 
+def in_boxes(
+    prediction: Predictive | CrossFitted, targets: np.ndarray, levels: Sequence[float]
+) -> np.ndarray:
+    """Returns whether joint intervals hold all targets of a row, [rows, Q, ...]."""
+    scores = conformal_scores(prediction, targets).max(axis=-1)[:, np.newaxis]
+    reach = rounded_up(prediction.joint_reach(levels)[..., 0], prediction.discrete)
+    return scores <= reach
+
+
 def conformal_scores(
     prediction: Predictive | CrossFitted, targets: np.ndarray
 ) -> np.ndarray:
     """Returns the least scores of conformal intervals that hold the targets, [rows, k].
 
     They are `max(Phi^-1(P(Y < y)), -Phi^-1(P(Y <= y)), 0)` up to `FARTHEST`, and beyond
-    it as `tfbbb.prediction.conformal_reach.conformal_bounds` has it.
+    it as `tfbbb.prediction.conformal_reach.bounds_of_scores` has it.
     """
     below, up_to = map(np.asarray, cdf_step(prediction, targets))
     outermost = float(_phi(-FARTHEST))

@@ -33,8 +33,10 @@ class Known:
         return self.distribution.cdf(values)
 
     def quantile(self, levels):
-        ends = self.distribution.ppf(levels)[np.newaxis, :, np.newaxis]
-        return np.tile(ends, (self.rows, 1, 1))
+        ends = self.distribution.ppf(levels)
+        if ends.ndim == 1:
+            ends = ends[np.newaxis, :, np.newaxis]
+        return np.tile(ends, (self.rows // len(ends), 1, 1))
 
     def take(self, rows):
         return Known(self.distribution, len(rows), self.discrete)

@@ -12,7 +12,7 @@ from tests.prediction.recalibration.known_models import (
     shared_network,
     spread_out,
 )
-from tfbbb.prediction.conformal_reach import FARTHEST, conformal_bounds
+from tfbbb.prediction.conformal_reach import FARTHEST, bounds_of_scores
 from tfbbb.prediction.recalibration import ConformalIntervals
 
 LIKELIHOOD = tfbbb.likelihoods.Normal()
@@ -20,10 +20,9 @@ LIKELIHOOD = tfbbb.likelihoods.Normal()
 
 def bounds(recalibration, known, level):
     """Returns the bounds of a row's interval."""
-    return conformal_bounds(
-        recalibration.reach,
+    return bounds_of_scores(
+        recalibration.reach(np.array([level]))[np.newaxis],
         known.quantile,
-        np.array([level]),
         discrete=known.discrete,
         limits=(0.0, 1e12) if known.discrete else None,
     )[0, :, 0, 0]

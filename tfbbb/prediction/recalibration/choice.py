@@ -17,7 +17,7 @@ from tfbbb.prediction.recalibration.fitting import conformal, suitable
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.target_scores import in_intervals
+from tfbbb.prediction.target_scores import in_boxes, in_intervals
 
 # Levels whose coverage decides about conformal intervals and sets. Of four fifths of
 # the least number of rows, one score lies beyond the last.
@@ -151,6 +151,7 @@ class _Trial:
         assert rows.weights is not None
         self.rows, self.weights = rows, rows.weights
         self.is_classes = rows.likelihood.task == "classification"
+        self.has_boxes = not self.is_classes and rows.targets.shape[-1] > 1
         # Number of rows of equal weight that count as much.
         self.num_rows = effective_rows(self.weights)
         self.tried: list[Config] = []
@@ -178,13 +179,19 @@ class _Trial:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.rows.targets)
         covered = self._covered(prediction, _LEVELS)
-        coverage = [self._mean(inside) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
+        levels = np.array(_LEVELS)
+        if self.has_boxes:
+            boxes = in_boxes(prediction, self.rows.targets, _LEVELS)
+            covered += list(np.moveaxis(boxes, 1, 0))
+            names += [f"joint_{name}" for name in names]
+            levels = np.tile(levels, 2)
+        coverage = [self._mean(inside) for inside in covered]
         summary = dict(zip(names, coverage, strict=True))
         scores: Config = {"log_probs": log_probs, "prediction": prediction}
-        misses = np.abs(np.subtract(coverage, _LEVELS))
+        misses = np.abs(coverage - levels)
         scores["coverage_error"] = np.mean(misses)
-        errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / self.num_rows)
+        errors = np.sqrt(levels * (1.0 - levels) / self.num_rows)
         scores["misses_a_level"] = np.any(misses > errors)
         if self.is_classes:
             sizes = prediction.prediction_set(0.9).sum(axis=-1)

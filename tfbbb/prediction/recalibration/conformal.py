@@ -110,7 +110,8 @@ class Conformal(Recalibration):
         return len(self.scores[0])
 
     def __repr__(self) -> str:
-        parts = [f"targets={len(self.scores)}", f"rows={self.num_rows}"]
+        num_targets = max(1, len(self.scores) - 1)
+        parts = [f"targets={num_targets}", f"rows={self.num_rows}"]
         if self._density != IDENTITY:
             parts.append(f"density={self._density!r}")
         if self.by is not None:
@@ -142,6 +143,10 @@ class Conformal(Recalibration):
             density = density.fitted(likelihood, prediction, targets, weights)
             prediction = apply(density, likelihood, prediction)
         scores = self.score(prediction, targets)
+        if scores.shape[1] > 1:
+            # Of all targets together: a box holds them if it holds the farthest one.
+            farthest = scores.max(axis=1, keepdims=True)
+            scores = np.concatenate([scores, farthest], axis=1)
         values: list[Any] = []
         group_scores = []
         for value, rows in _groups(labels):
@@ -156,6 +161,16 @@ class Conformal(Recalibration):
             by,
             values,
             group_scores,
+        )
+
+    def of_target(self, target: int) -> Self:
+        density = self._density.of_target(target)
+        return type(self)(
+            [self.scores[target]],
+            None if density == IDENTITY else density,
+            self.by,
+            self.group_values,
+            [[scores[target]] for scores in self.group_scores],
         )
 
     def with_density(self, density: Recalibration, factor: float) -> Self:
@@ -209,7 +224,8 @@ class ConformalIntervals(Conformal):
     the probability `level`, and at most `level + 1 / (n + 1)` if no scores are equal,
     as those of integers may be, for any model and any distribution of the data. This
     probability is an average over all rows, not for each x, and holds for each target
-    separately.
+    separately. `interval(level, joint=True)` has it for all targets of a row together:
+    the score of a row is the greatest of those of its targets.
 
     Only `interval` changes, unless there is a `density`; quantiles, the density and
     variances remain those of the model.
@@ -234,7 +250,8 @@ class ConformalIntervals(Conformal):
     array([[1.5]])
 
     Args:
-        scores: The scores of each target, [k, n], zero or positive.
+        scores: The scores of each target, [k, n], zero or positive. Of several
+            targets, the greatest score of each row follows, [k + 1, n].
         density: The recalibration of the density, such as `VarianceScaling`; None to
             leave the density.
         by: The input that tells groups apart: the name of a column, or the index of a
@@ -265,10 +282,11 @@ class ConformalIntervals(Conformal):
                 f"Received: likelihood={type(likelihood).__name__}"
             )
         num_targets = getattr(likelihood, "num_targets", 1)
-        if self.num_rows and len(self.scores) != num_targets:
+        needed = num_targets + (num_targets > 1)
+        if self.num_rows and len(self.scores) != needed:
             raise ValueError(
-                f"The model has {num_targets} targets, and each needs its own scores. "
-                f"Received: {self!r}"
+                f"The model has {num_targets} targets, and each needs its own scores, "
+                f"as do several together. Received: {self!r}"
             )
         super().check(likelihood)
 

@@ -115,19 +115,30 @@ class CrossFitted:
         return self._join(lambda part: part.quantile(p))
 
     def interval(
-        self, level: float | Sequence[float] = 0.9
+        self, level: float | Sequence[float] = 0.9, *, joint: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        key = tuple(np.ravel(level)), np.ndim(level)
+        key = tuple(np.ravel(level)), np.ndim(level), joint
         if key not in self._bounds:
-            bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
+            bounds = self._join(
+                lambda part: np.stack(part.interval(level, joint=joint), axis=1)
+            )
             self._bounds = {key: (bounds[:, 0], bounds[:, 1])}
         return self._bounds[key]
 
     def reach(self, levels: Sequence[float]) -> np.ndarray:
         return self._join(lambda part: part.reach(levels))
 
+    def joint_reach(self, levels: Sequence[float]) -> np.ndarray:
+        return self._join(lambda part: part.joint_reach(levels))
+
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         return self._join(lambda part: part.prediction_set(level))
+
+    def of_target(self, target: int) -> "CrossFitted":
+        alone = copy.copy(self)
+        alone._bounds = {}
+        alone._parts = [(rows, part.of_target(target)) for rows, part in self._parts]
+        return alone
 
     def take(self, rows: np.ndarray) -> "CrossFitted":
         places = np.full(len(self), -1)

@@ -174,6 +174,10 @@ class VarianceScaling(Recalibration):
     def get_config(self) -> Config:
         return {"factors": list(self.factors)}
 
+    def of_target(self, target: int) -> VarianceScaling:
+        several = len(self.factors) > 1
+        return VarianceScaling(self.factors[target] if several else self.factors)
+
     def check(self, likelihood: Likelihood) -> None:
         if not likelihood.unbounded:
             raise ValueError(

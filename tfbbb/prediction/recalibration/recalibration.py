@@ -51,6 +51,10 @@ class Recalibration(Strategy):
         """The part of the density that acts on the mixture, not on the outputs."""
         return IDENTITY if self.density.acts_on_outputs else self.density
 
+    def of_target(self, target: int) -> Recalibration:
+        """Returns the recalibration of one of several targets, by its place."""
+        return self
+
     def check(self, likelihood: Likelihood) -> None:
         """Raises ValueError if the recalibration does not suit a likelihood."""
 

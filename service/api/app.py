@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
 import tfbbb
 from service.api import audit, health, metrics, pages, retention
@@ -21,6 +23,7 @@ from service.api.http.errors import (
     answer_errors_in_one_shape,
     answer_outage,
 )
+from service.api.http.prefix import Prefix
 from service.api.http.requests import Requests
 from service.api.jobs import endpoints as jobs
 from service.api.keys import endpoints as keys
@@ -50,6 +53,16 @@ from tfbbb.base.threads import one_blas_thread
 # Allocations before a collection, and younger collections before each older one.
 _GC_THRESHOLDS = (10_000, 20, 100)
 _THREADS = 64
+# Answers of so many bytes are compressed for those who ask, as these are not.
+_COMPRESSED_BYTES = 2**12
+_COMPACT = (
+    "application/octet-stream",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+)
+# What pages of other origins may read of the headers.
+_EXPOSED = ("X-Request-Id", "Retry-After", "Model-Version", "Content-Disposition")
 
 _DESCRIPTION = """
 Predictions of Bayesian neural networks. The uncertainty is split into the part that
@@ -112,6 +125,8 @@ def create_app(
         version=tfbbb.__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
+        # `pages` has all three.
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
@@ -140,7 +155,23 @@ def create_app(
     ):
         app.include_router(router)
     app.add_middleware(Authentication)
+    if settings.cors_origins:
+        # Never with cookies: pages of other origins send a key.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins.split(","),
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=_EXPOSED,
+        )
+    app.add_middleware(
+        GZipMiddleware,
+        minimum_size=_COMPRESSED_BYTES,
+        compresslevel=1,
+        exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, *_COMPACT),
+    )
     app.add_middleware(Requests, registry=registries.counted)
+    app.add_middleware(Prefix, prefix=settings.root_path)
     answer_errors_in_one_shape(app)
     for outage in (*DATABASE_OUTAGES, OSError):
         app.add_exception_handler(outage, answer_outage)

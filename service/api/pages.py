@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import RedirectResponse
@@ -20,6 +21,7 @@ from starlette.exceptions import HTTPException
 import service
 from service.api.feedback.endpoints import FeedbackRequest
 from service.api.http.errors import ErrorBody
+from service.api.http.prefix import prefix_of
 from service.api.predictions.schemas import PredictRequest
 from service.predicting.codecs.open_inference import InferRequest
 from tfbbb.base.types import JsonObject
@@ -123,6 +125,15 @@ async def show_documentation() -> Response:
     policy = _POLICY.replace("script-src", f"script-src 'sha256-{digest}'")
     policy = policy.replace("style-src", "style-src 'unsafe-inline'")
     return _protected(page, policy)
+
+
+@router.get("/openapi.json")
+async def describe_api(request: Request) -> Response:
+    """Returns the description of the API, with the path below which it is reached."""
+    document, prefix = request.app.openapi(), prefix_of(request)
+    if prefix:
+        document = {**document, "servers": [{"url": prefix}]}
+    return Response(orjson.dumps(document), media_type="application/json")
 
 
 @router.get("/docs/{name}")

@@ -153,18 +153,35 @@ class Batcher:
         return max(self._arrived, self._requests)
 
     @contextmanager
-    def admitted(self, size: int) -> Iterator[None]:
-        """Counts a request until the block ends, or raises `Overloaded` at once."""
-        if refusal := self._refusal(size, self._requests):
-            self._note_refusal()
-            raise refusal
+    def admitted(self, size: int) -> Iterator[Callable[[int], None]]:
+        """Counts a request until the block ends, or raises `Overloaded` at once.
+
+        The block gets a function that takes the size that was found: a compressed body
+        is larger than its client declares.
+        """
+
+        def recount(found: int) -> None:
+            nonlocal size
+            declared, size = size, 0
+            self._bytes -= declared
+            if found > declared:
+                self._check(found, self._requests - 1)
+            self._bytes += found
+            size = found
+
+        self._check(size, self._requests)
         self._requests += 1
         self._bytes += size
         try:
-            yield
+            yield recount
         finally:
             self._requests -= 1
             self._bytes -= size
+
+    def _check(self, size: int, requests: int) -> None:
+        if refusal := self._refusal(size, requests):
+            self._note_refusal()
+            raise refusal
 
     def arrive(self) -> Overloaded | None:
         """Counts a request until it leaves; returns why, if it is refused instead."""

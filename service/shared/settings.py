@@ -13,6 +13,10 @@ from tfbbb.base.validation_errors import describe_rule
 logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
+# Parts without characters that a URL would quote.
+PATH_PREFIX = r"(/[A-Za-z0-9._~-]+)+"
+# As browsers send it, or all.
+_ORIGIN = r"(\*|https?://[^/,\s]+)"
 # Variables of `tfbbb remote` and `tfbbb.client`, often set in the same shell, and an
 # option of `tfbbb serve`.
 _OTHER_VARIABLES = {"TFBBB_URL", "TFBBB_KEY", "TFBBB_PORT"}
@@ -119,6 +123,16 @@ class Settings(BaseModel):
     )
     audit_days: float | None = Field(
         None, gt=0, description="time that entries of the audit stay"
+    )
+    root_path: str | None = Field(
+        None,
+        pattern=f"^{PATH_PREFIX}$",
+        description="/PATH below which a proxy has the service",
+    )
+    cors_origins: str | None = Field(
+        None,
+        pattern=f"^{_ORIGIN}(,{_ORIGIN})*$",
+        description="https://HOST of pages that may send keys, by commas",
     )
     max_body_bytes: int = Field(
         32 * 2**20, ge=1, description="largest body of a :predict request"

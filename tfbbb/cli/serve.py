@@ -230,7 +230,8 @@ def _database_options(settings: "Settings") -> str:
 def _describe_url(host: str, port: int, key: str | None, settings: "Settings") -> str:
     # A browser cannot open the address that stands for all addresses of the machine.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    root = settings.root_path or ""
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}{root}/"
     if settings.insecure:
         return f"{url} accepts every request without a key."
     if key is None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from fastapi import Request
 
 from service.api.datasets.store import UploadFile
+from service.api.http.encoding import content_encoding
 from service.api.http.requests import media_type
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
@@ -90,7 +91,11 @@ def clean_name(name: str) -> str:
 
 
 def _table_type(request: Request) -> str:
-    """Returns the media type of a body that is a table."""
+    """Returns the media type of a body that is a table.
+
+    Its content says whether it is compressed.
+    """
+    content_encoding(request.scope)
     given = media_type(request)
     if given not in MEDIA_TYPES and given not in _ANY:
         raise UnsupportedMediaType(

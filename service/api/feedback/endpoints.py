@@ -140,8 +140,11 @@ async def _give_feedback(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
     check_media_type(request)
-    with state.models.batcher.admitted(declared_size(request, state.settings)):
-        scoring = state.models.score(name, version, await request.body())
+    size = declared_size(request, state.settings)
+    with state.models.batcher.admitted(size) as recount:
+        body = await request.body()
+        recount(len(body))
+        scoring = state.models.score(name, version, body)
         scored = await unless_disconnected(request, scoring)
     add_to_log(model=name, version=scored.version, rows=scored.num_rows)
     models = state.queue.store.models

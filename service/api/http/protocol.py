@@ -136,6 +136,8 @@ class JsonErrorProtocol(HttpToolsProtocol):
         """Returns whether the client needs no more than a response of this request."""
         parser = self.parser
         is_plain = not self.expect_100_continue and not parser.should_upgrade()
+        # Pages of other origins need headers that the application knows.
+        is_plain &= all(name != b"origin" for name, _ in self.headers)
         is_new = parser.get_http_version() == "1.1"
         return is_plain and is_new and bool(parser.should_keep_alive())
 

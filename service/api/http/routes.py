@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as ASGIScope
 
+from service.api.http.encoding import content_encoding, decompressed
 from service.api.http.errors import ANY_ERROR
 from service.api.keys.credential import Scope
 from service.shared.data_directory import free_reserve, write_reserve
@@ -82,12 +83,15 @@ class ScopedRoute(APIRoute):
             await asyncio.to_thread(write_reserve, settings)
 
     def _limited(self, scope: ASGIScope, receive: Receive) -> Receive:
-        """Returns `receive`, which counts the bytes of a body without a length."""
+        """Returns `receive`, which counts the bytes of a body and decompresses it."""
         limit = self.body_limit
         if limit is None:
             return receive
         settings = scope["state"]["service"].settings
         most: int = getattr(settings, limit) if isinstance(limit, str) else limit
+        encoding = content_encoding(scope)
+        if encoding is not None:
+            return decompressed(receive, encoding, most, self._too_large(most))
         length = Headers(scope=scope).get("content-length")
         if length is not None:
             if len(length) > 20 or int(length) > most:

@@ -8,6 +8,7 @@ from service.api.http.errors import (
     answer_outage,
     service_error_response,
 )
+from service.api.http.prefix import prefix_of
 from service.api.keys.keyring import ANYONE, Caller
 from service.api.keys.repository import is_loopback
 from service.api.state import ServiceState
@@ -79,8 +80,13 @@ async def _identify(connection: HTTPConnection) -> Caller | None:
 
 
 def cookie_name(connection: HTTPConnection) -> str:
-    """Returns the name of the session's cookie; it has the port, as browsers do not."""
-    return f"tfbbb-session-{connection.url.port or connection.url.scheme}"
+    """Returns the name of the session's cookie.
+
+    It has the port and the prefix: a browser sends a cookie to all ports of a host, and
+    one for `/` to all paths as well.
+    """
+    place = connection.url.port or connection.url.scheme
+    return f"tfbbb-session-{place}{prefix_of(connection).replace('/', '-')}"
 
 
 def _check_page(connection: HTTPConnection) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
+from service.api.http.prefix import prefix_of
 from service.api.http.routes import ScopedRoute, limit_body, scoped_router
 from service.api.keys import repository
 from service.api.keys.authentication import cookie_name
@@ -129,6 +130,7 @@ def _set_cookie(
         cookie_name(request),
         token,
         max_age=max_age,
+        path=f"{prefix_of(request)}/",
         secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",

@@ -60,12 +60,14 @@ async def answer(
     options: Mapping[str, object],
 ) -> Response:
     """Predicts the table in the body of a request."""
-    check_not_encoded(request)
-    with state.models.batcher.admitted(declared_size(request, state.settings)):
+    size = declared_size(request, state.settings)
+    with state.models.batcher.admitted(size) as recount:
+        body = await request.body()
+        recount(len(body))
         predicting = state.models.predict(
             name,
             version,
-            await request.body(),
+            body,
             # `JsonErrorProtocol` notes when the first byte came.
             request.scope.get("arrived", time.monotonic()),
             reads=reads,
@@ -121,16 +123,6 @@ async def unless_disconnected(request: Request, work: Awaitable[T]) -> T:
         timer.cancel()
         if watching is not None:
             watching.cancel()
-
-
-def check_not_encoded(request: Request) -> None:
-    """Raises `UnsupportedMediaType` if the body is compressed."""
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding.strip().lower() not in ("", "identity"):
-        raise UnsupportedMediaType(
-            "The body must not be compressed: send it without `Content-Encoding`. "
-            f"Received: {encoding!r:.100}"
-        )
 
 
 def choose_media_type(request: Request, offered: Sequence[str], default: str) -> str:

@@ -13,7 +13,6 @@ from starlette.types import Receive, Scope, Send
 
 from service.api.datasets.uploading import MEDIA_TYPES, clean_name, received_file
 from service.api.predictions.answering import (
-    check_not_encoded,
     choose_media_type,
     unless_disconnected,
 )
@@ -33,7 +32,6 @@ async def predict_file(
     state: ServiceState, request: Request, name: str, asked: int | None
 ) -> Response:
     """Predicts the rows of a file, all by one version."""
-    check_not_encoded(request)
     chosen = choose_media_type(request, (_FILE, PROGRESS), _FILE)
     options = dict(request.query_params)
     shown = clean_name(options.pop("name", ""))

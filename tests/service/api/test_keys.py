@@ -394,7 +394,7 @@ def ask() -> Callable[..., int]:
         service = SimpleNamespace(settings=settings, keyring=SimpleNamespace(find=find))
 
         async def app(scope: ASGIScope, receive: Receive, send: Send) -> None:
-            scope["state"] = {"service": service, "request_id": "1"}
+            scope["state"] = {"service": service, "request_id": "1", "prefix": ""}
             await Authentication(endpoint)(scope, receive, send)
 
         client = TestClient(app, base_url="http://127.0.0.1:8000")

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import mlflow.pyfunc.scoring_server as scoring_server
 import numpy as np
 import pandas as pd
 import pytest
+from fastapi.testclient import TestClient
 
 import tfbbb
 from tests.export.test_columns import exported  # noqa: F401  (a fixture)
@@ -59,12 +61,27 @@ def test_the_frame_of_the_training_is_taken(tmp_path: Path) -> None:
     model = mlflow.pyfunc.load_model(tmp_path / "model")
     expected = loaded.predict(frame)["mean"][:, 0]
     np.testing.assert_array_equal(model.predict(frame)["mean"], expected)
+    assert list(model.metadata.get_output_schema().input_names()) == [
+        *("mean", "std", "epistemic", "aleatoric")
+    ]
     # One row, whose missing cells have no type, and columns that are not there.
     one = model.predict(frame[:1])["mean"]
     np.testing.assert_allclose(one, expected[:1], rtol=1e-6)
     found = model.predict(frame.drop(columns=["y", "area", "floor"]))["mean"]
     blank = frame.assign(area=np.nan, floor=None)
     np.testing.assert_array_equal(found, loaded.predict(blank)["mean"][:, 0])
+
+    # As MLflow's own server reads them, with whole numbers and one column too many.
+    server = TestClient(scoring_server.init(model))
+    asked = frame[:5].drop(columns="area")
+    for form in ("split", "records"):
+        body = f'{{"dataframe_{form}": {asked.to_json(orient=form)}}}'
+        headers = {"Content-Type": "application/json"}
+        answer = server.post("/invocations", content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        means = [row["mean"] for row in answer.json()["predictions"]]
+        of_rows = loaded.predict(asked.assign(area=np.nan))["mean"][:, 0]
+        np.testing.assert_allclose(means, of_rows, rtol=1e-6)
 
 
 def test_classes_have_a_column_each(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import atomic_directory
 from tfbbb.export.exported_model import ExportedModel
@@ -26,12 +28,14 @@ def write_mlflow(
     """Writes the posterior predictive as a model of `mlflow.pyfunc` at `path`.
 
     The directory holds a SavedModel in `data`, the signature of the model with the
-    names of the features, and what to install. Features have any type: MLflow's numbers
-    would refuse a column of integers, and its texts one of numbers, which the model
-    reads. Columns that the model lacks are ignored, and one that may be missing may be
-    left out. `mlflow.pyfunc.load_model`
-    loads it where tfbbb is installed. Its `predict(frame, params)` takes `num_samples`
-    and `seed` as parameters, and returns a frame with the index of the given one:
+    names of features and answers, and what to install. Features have any type: MLflow's
+    numbers would refuse a column of integers, and its texts one of numbers, which the
+    model reads. So its server takes rows as JSON, not as CSV. Columns that the model
+    lacks are ignored, and one that may be missing may be left out.
+
+    `mlflow.pyfunc.load_model` loads it where tfbbb is installed. Its `predict(frame,
+    params)` takes `num_samples` and `seed` as parameters, and returns a frame with the
+    index of the given one:
 
     - of numbers `mean`, `std`, `epistemic` and `aleatoric`, of several targets
       `mean_1`, `mean_2` and so on;
@@ -81,7 +85,7 @@ def write_mlflow(
 
 
 def _signature(manifest: Manifest) -> Any:
-    """Returns the names of features and parameters, as MLflow has them."""
+    """Returns the names of features, parameters and answers, as MLflow has them."""
     types, models, schema = import_extra(
         "mlflow", "mlflow.types", "mlflow.models", "mlflow.types.schema"
     )
@@ -98,9 +102,27 @@ def _signature(manifest: Manifest) -> Any:
         types.ParamSpec("num_samples", whole, manifest.default_num_samples),
         types.ParamSpec("seed", whole, manifest.default_seed),
     ]
+    outputs = None
+    if (example := _example_of_answers(manifest)) is not None:
+        outputs = models.infer_signature(model_output=example).outputs
     return models.ModelSignature(
-        inputs=types.Schema(columns), params=types.ParamSchema(params)
+        inputs=types.Schema(columns), outputs=outputs, params=types.ParamSchema(params)
     )
+
+
+def _example_of_answers(manifest: Manifest) -> "pandas.DataFrame | None":
+    """Returns a frame with the columns of an answer; None if rows have places."""
+    found: dict[str, np.ndarray]
+    if manifest.classes is not None:
+        found = {name: np.zeros(1) for name in ("entropy", "mutual_information")}
+        found["probabilities"] = np.zeros((1, len(manifest.classes)))
+    elif manifest.task == "regression" and len(manifest.targets.shape) == 1:
+        row = np.zeros((1, *manifest.targets.shape))
+        names = ["mean", "variance", "epistemic", "aleatoric"]
+        found = dict.fromkeys(names, row)
+    else:
+        return None
+    return answer_table(found, {}, manifest.classes).to_pandas()
 
 
 def _load_pyfunc(path: str) -> "_FrameModel":

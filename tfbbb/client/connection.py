@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # The first prediction waits until the service has loaded the model.
-_SECONDS_TO_RESPOND = 120.0
+SECONDS_TO_RESPOND = 120.0
 _SECONDS_TO_CONNECT = 10.0
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 # The service is starting or stopping.
@@ -49,7 +49,7 @@ class Connection:
             if not (key.isascii() and key.isprintable()):
                 raise ClientError("The API key must be ASCII text, `prefix.secret`.")
             headers["Authorization"] = f"Bearer {key}"
-        timeout = httpx.Timeout(_SECONDS_TO_RESPOND, connect=_SECONDS_TO_CONNECT)
+        timeout = httpx.Timeout(SECONDS_TO_RESPOND, connect=_SECONDS_TO_CONNECT)
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
 
     def close(self) -> None:

@@ -1,12 +1,16 @@
 """A model of the service."""
 
+import os
+import tempfile
+import zipfile
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import quote
 
+from tfbbb.base.files import atomic_directory
 from tfbbb.base.types import ArrayLike, JsonObject, TableLike
-from tfbbb.client.connection import Connection
+from tfbbb.client.connection import SECONDS_TO_RESPOND, Connection
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.prediction import Prediction
 from tfbbb.client.rows import ROWS_OF_JSON, Rows
@@ -299,13 +303,41 @@ class Model:
         """
         return self._describe("report", version, label)
 
+    def download(
+        self,
+        path: str | os.PathLike[str],
+        version: int | None = None,
+        label: str | None = None,
+    ) -> None:
+        """Downloads a version, which `tfbbb.load(path)` loads.
+
+        Args:
+            path: Directory to write; nothing may be there yet.
+            version: The version; `self.version` by default, else `latest`.
+            label: Label of a version, in place of `version`.
+
+        Raises:
+            FileExistsError: There is something at `path` already.
+            ServiceError: There is no such version, or the key may not train.
+        """
+        url = f"{self._path_of_number(version, label)}/files"
+        with tempfile.TemporaryFile() as file:
+            with self._connection.stream(url, {}, SECONDS_TO_RESPOND) as answer:
+                for block in answer.iter_bytes():
+                    file.write(block)
+            with atomic_directory(path) as staging, zipfile.ZipFile(file) as archive:
+                archive.extractall(staging)
+
     def _describe(
         self, what: str, version: int | None, label: str | None
     ) -> JsonObject:
+        path = self._path_of_number(version, label)
+        return self._connection.request("GET", f"{path}/{what}")
+
+    def _path_of_number(self, version: int | None, label: str | None) -> str:
         if version is None and (label is not None or self.version is None):
             version = self.labels()[label or "latest"]
-        path = self._build_path(version, None)
-        return self._connection.request("GET", f"{path}/{what}")
+        return self._build_path(version, None)
 
     @property
     def _path(self) -> str:

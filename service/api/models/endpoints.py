@@ -2,15 +2,18 @@
 
 import asyncio
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import orjson
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from service.api.feedback import repository as feedback
 from service.api.http.routes import ModelName, VersionNumber, scoped_router
 from service.api.keys.keyring import Training, may_predict
 from service.api.labels import repository as labels
+from service.api.models.archive import zipped
 from service.api.predictions.endpoints import add_routes
 from service.api.state import ServiceState, State
 from service.predicting.codecs.codec import JSON
@@ -24,6 +27,9 @@ from tfbbb.base.types import JsonObject
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
 router = scoped_router("/v1/models", "models", may_predict)
+
+
+_BINARY = {"type": "string", "format": "binary"}
 
 
 class Lineage(BaseModel):
@@ -120,6 +126,26 @@ async def get_report(state: State, name: ModelName, version: VersionNumber) -> R
         "Vary": "Authorization, Cookie",
     }
     return Response(content, headers=headers, media_type=JSON)
+
+
+@router.get(
+    "/{name}/versions/{version}/files",
+    summary="Download a version",
+    response_class=Response,
+    responses={200: {"content": {"application/zip": {"schema": _BINARY}}}},
+)
+async def get_files(
+    state: State, _: Training, name: ModelName, version: VersionNumber
+) -> Response:
+    """Returns the SavedModel as a ZIP file, for `tfbbb.load` once it is unpacked."""
+    await state.models.version(name, version)  # Raises if it does not exist.
+    directory = await asyncio.to_thread(state.queue.store.version, name, version)
+    shown = f"attachment; filename*=UTF-8''{quote(f'{name}-{version}.zip')}"
+    return StreamingResponse(
+        zipped(directory),
+        media_type="application/zip",
+        headers={"Content-Disposition": shown, "Cache-Control": "no-store"},
+    )
 
 
 @router.delete(

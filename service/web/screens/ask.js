@@ -11,18 +11,23 @@ import { interval, percent, plusMinus } from "../format.js";
 import { term } from "../glossary.js";
 import { findReport, findVersion, versionHead } from "../model.js";
 import { plain } from "../plain_words.js";
+import { programs } from "../programs.js";
 import { deviationBars, shareBar } from "../report_parts.js";
+import { address } from "../router.js";
 
 const INTERVALS = [0.5, 0.9];
 const UNLIKE = 0.05;
 
-export async function showAsk(root, { parts, signal }) {
+export async function showAsk(root, { parts, query, signal }) {
   const found = await findVersion(parts, signal);
   const [{ metadata: { manifest } }, report] = await Promise.all([
     get(`${found.base}/metadata`, { signal }),
     findReport(found.base, signal),
   ]);
   const form = new Form(new Draft(`ask:${found.name}:${found.version}`));
+  // The address is a link to the values.
+  for (const [name, value] of query) form.draft.set(name, value);
+  const program = programs(found.name, found.base);
   const classes = manifest.task === "classification";
   const answer = (classes ? classAnswer : numberAnswer)(manifest, signal);
   const warnings = h("div", { "aria-live": "polite" });
@@ -35,15 +40,17 @@ export async function showAsk(root, { parts, signal }) {
   /** Asks about the values of now; while a question is under way, only the newest waits. */
   async function ask() {
     changed = true;
+    const link = new URLSearchParams(form.draft.values).toString();
+    history.replaceState(null, "", address(parts) + (link && `?${link}`));
     if (busy) return;
     busy = true;
     while (changed) {
       changed = false;
       try {
-        draw(await send("POST", `${found.base}:predict`, {
-          instances: [Object.fromEntries(fields.map((field) => [field.name, field.read()]))],
-          parameters: classes ? {} : { quantiles: LEVELS, intervals: INTERVALS },
-        }, { signal }));
+        const instances = [Object.fromEntries(fields.map((field) => [field.name, field.read()]))];
+        program.draw({ instances });
+        const parameters = classes ? {} : { quantiles: LEVELS, intervals: INTERVALS };
+        draw(await send("POST", `${found.base}:predict`, { instances, parameters }, { signal }));
       } catch (error) {
         if (error.name === "AbortError") return;
         // A person may be typing in another field by now.
@@ -67,7 +74,7 @@ export async function showAsk(root, { parts, signal }) {
 
   const reset = () => {
     form.draft.clear();
-    showAsk(root, { parts, signal });
+    showAsk(root, { parts, query: new URLSearchParams(), signal });
   };
   const card = h("section", { class: "card answer", "aria-label": "Answer" },
     h("h2", {}, `Then ${manifest.target ?? "the target"}`), answer.element, warnings);
@@ -83,7 +90,8 @@ export async function showAsk(root, { parts, signal }) {
         fields.map((field) => field.element),
         form.general,
         h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: reset }, "Back to the start"))),
-      card));
+      card),
+    program.element);
   ask();
 }
 

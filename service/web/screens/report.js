@@ -7,11 +7,15 @@ import { count, date } from "../format.js";
 import { findReport, findVersion, versionHead } from "../model.js";
 import { reportParts } from "../report_parts.js";
 import { address } from "../router.js";
+import { may } from "../session.js";
 
 export async function showReport(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
   const [{ description, lineage }, report] = await Promise.all([get(found.base, { signal }), findReport(found.base, signal)]);
   replace(root, versionHead(found, ""), overview(description, lineage),
+    h("p", { class: "actions" },
+      report && h("a", { class: "button", href: `${found.base}/report`, download: `${found.name}-${found.version}-report.json` }, "Report as a file"),
+      may("train") && h("a", { class: "button", href: `${found.base}/files`, download: "" }, "Download the model")),
     report ? reportParts(report, signal) : withoutReport(description?.metrics ?? {}));
 }
 

@@ -1,12 +1,15 @@
 """The parts of a report, in a browser."""
 
 import json
+import re
+import subprocess
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.service.serving import ADMIN_KEY
 from tests.service.web.conftest import MODEL, Site, visit
 from tests.service.web.looking import JARGON
 from tests.service.web.tables import SCRIPT
@@ -92,3 +95,55 @@ def test_a_report_shows_all_its_parts(
     assert "variance" not in text
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_address_of_a_question_is_a_link_to_its_values(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, f"models/{MODEL}/1/ask?area=123")
+    area = page.get_by_label("area", exact=True)
+    expect(area).to_have_value("123")
+    area.fill("77")
+    expect(page).to_have_url(re.compile(r"/ask\?area=77$"))
+    page.get_by_role("button", name="Back to the start").click()
+    expect(page).to_have_url(re.compile(r"/ask$"))
+    expect(page.get_by_label("area", exact=True)).not_to_have_value("77")
+
+
+def test_the_programs_of_the_page_ask_what_it_asks(
+    page: Page, site: Site, trained: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    visit(page, site, f"models/{MODEL}/1/ask?area=123")
+    page.get_by_text("Use this model in a program").click()
+    shown = page.get_by_label("The program", exact=True)
+    mean = re.compile(r"mean.*?(\d+\.\d+)", re.DOTALL)
+    answers = set()
+    for choice in ("curl", "python", "client"):
+        page.get_by_label("Program", exact=True).select_option(choice)
+        expect(shown).to_contain_text("123")
+        text = shown.inner_text().replace("prefix.secret", ADMIN_KEY)
+        if choice == "curl":
+            found = subprocess.run(["bash", "-c", text], capture_output=True, text=True)
+            printed = found.stdout
+        else:
+            exec(text, {})
+            printed = capsys.readouterr().out
+        match = mean.search(printed)
+        assert match is not None, printed
+        answers.add(round(float(match[1]), 2))
+    assert len(answers) == 1
+
+
+def test_a_model_and_its_report_are_files(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, f"models/{MODEL}/1")
+    for link, name in (
+        ("Report as a file", f"{MODEL}-1-report.json"),
+        ("Download the model", f"{MODEL}-1.zip"),
+    ):
+        with page.expect_download() as saved:
+            page.get_by_role("link", name=link).click()
+        assert saved.value.suggested_filename == name
+        content = saved.value.path().read_bytes()
+        assert content.startswith(b"{" if name.endswith("json") else b"PK")

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import numpy as np
+import pytest
 
 from tests.service.serving import ADMIN_KEY, ask
 from tests.waiting import wait_until
-from tfbbb.client import Client
+from tfbbb.client import Client, ServiceError
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
+from tfbbb.export.reader import load
 
 REPORT = {"format": 1, "task": "regression", "target": "progression"}
 
@@ -74,3 +77,28 @@ def test_version_without_a_report_is_said(
     unknown = client.get("/v1/models/unreported/versions/2/report")
     assert unknown.status_code == 404
     assert "no such version" in unknown.json()["error"]
+
+
+def test_a_version_is_downloaded_as_it_is(
+    client: httpx.Client, publish: Callable[..., None], models: Path, tmp_path: Path
+) -> None:
+    publish("fetched", 3)
+    wait_until(lambda: client.get("/v1/models/fetched/versions/3").is_success)
+    directory, copy = models / "fetched" / "3", tmp_path / "copy"
+    with Client(str(client.base_url), ADMIN_KEY) as service:
+        service.model("fetched").download(copy)
+        with pytest.raises(FileExistsError):
+            service.model("fetched").download(copy, version=3)
+        with pytest.raises(ServiceError, match="no such version"):
+            service.model("fetched").download(tmp_path / "other", version=4)
+    for path in directory.rglob("*"):
+        if path.is_file():
+            assert (
+                copy / path.relative_to(directory)
+            ).read_bytes() == path.read_bytes()
+    rows = [[1.0, 2.0, 3.0]]
+    answer = ask(client, "fetched", {"instances": rows}).json()["predictions"]
+    np.testing.assert_allclose(
+        load(copy).predict(rows)["mean"][0], answer[0]["mean"], rtol=1e-6
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]

@@ -62,6 +62,12 @@ class ModelColumn(BaseModel):
         "training; the answer warns of it.",
         examples=[True],
     )
+    role: str | None = Field(
+        None,
+        description="`exposure` of the column that a count is proportional to, which "
+        "every row needs; `null` for a column to predict from.",
+        examples=[None],
+    )
     notation: JsonObject | None = Field(
         None,
         description="How texts of the column are read, such as `$1,200`; `null` for "

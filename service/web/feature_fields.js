@@ -30,7 +30,8 @@ export function featureField(feature, effect, form, onChange) {
 }
 
 /** The median of numbers and dates, the commonest of the rest, as far as the report tells. */
-function typicalValue({ kind, low, high }, effect) {
+function typicalValue({ kind, low, high, role }, effect) {
+  if (role === "exposure") return 1;
   if (effect?.values.length) return effect.values[kind === "categorical" ? 0 : Math.floor(effect.values.length / 2)];
   if (typeof low !== "number" || typeof high !== "number") return undefined;
   return kind === "date" ? isoDay((low + high) / 2) : (low + high) / 2;
@@ -84,9 +85,10 @@ function dateField(feature, form, typical, onChange) {
 /** A field with a slider, where the range of the training is known. */
 function slidingField(feature, form, onChange, { type, inputmode, initial, range, seen, textOf, read, placeOf }) {
   const { name } = feature;
+  const perWhat = feature.role === "exposure";
   const typed = form.text(name, initial, { type, inputmode, class: "value", placeholder: feature.missing && "missing" });
-  const help = [seen ? `Training: ${seen}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
-  const element = form.field(name, name, typed, { help });
+  const help = [perWhat ? "The answer is proportional to it." : "", seen ? `Training: ${seen}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
+  const element = form.field(name, perWhat ? `Per what? ${name}` : name, typed, { help });
   element.classList.add("feature");
   if (range) {
     const slide = slider(...range, name, (value) => {

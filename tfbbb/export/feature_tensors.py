@@ -52,7 +52,7 @@ def features_of(
     rare = any(feature.dtype not in (None, "float64") for feature in found)
     if schema is None or rare or not _imputes(model, found):
         return found
-    return tuple(replace(feature, imputed=True) for feature in found)
+    return tuple(replace(feature, imputed=not feature.role) for feature in found)
 
 
 def _kind(
@@ -86,6 +86,7 @@ def _feature(
         high=column.high,
         categories=column.categories if listed else None,
         dtype=dtype,
+        role=column.role,
     )
 
 
@@ -93,7 +94,10 @@ def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
     """Whether a model has finite outputs where all of its inputs are missing."""
     missing = {"numeric": np.nan, "date": MISSING_DATE, "categorical": ""}
     tensors = [
-        tf.constant([missing[f.kind]], tf.int64 if f.kind == "date" else f.dtype)
+        tf.constant(
+            [1.0 if f.role else missing[f.kind]],
+            tf.int64 if f.kind == "date" else f.dtype,
+        )
         for f in features
     ]
     if not has_columns(model):

@@ -29,6 +29,7 @@ _NUMERIC = "biuf"
 # The most missing columns that a message names, and those with a suggestion.
 _MOST_MISSING, _MOST_SUGGESTED = 20, 3
 
+_EXPOSURE = "a positive number: it is the exposure, which the mean is proportional to"
 # Seconds since 1970 beyond which a date is a mistake.
 _FAR = 2**53
 
@@ -267,8 +268,12 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     numbers, wrong = _converted(array, feature)
     if feature.may_miss:
         wrong &= ~np.isnan(numbers)
+    if feature.role == "exposure":
+        wrong |= ~(numbers > 0.0)
     if wrong.any():
         row = int(np.argmax(wrong))
+        if feature.role == "exposure":
+            raise _wrong(array[row], row + 1, feature, _EXPOSURE)
         raise _not_a_number(array[row], row + 1, feature)
     return numbers
 
@@ -420,7 +425,9 @@ def _not_a_number(value: Any, row: int, feature: Feature) -> InputError:
 def any_row(manifest: Manifest) -> dict[str, list[float] | list[str]]:
     """Makes one row that a model takes, to find out whether it answers."""
     return {
-        feature.name: [0.0] if feature.kind == "numeric" else ["?"]
+        feature.name: ([1.0] if feature.role else [0.0])
+        if feature.kind == "numeric"
+        else ["?"]
         for feature in manifest.features
     }
 

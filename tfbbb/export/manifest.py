@@ -76,6 +76,9 @@ class Feature:
     categories: tuple[str, ...] | None = None
     # The data type of the tensor of numbers, such as "int32"; None for float32.
     dtype: str | None = None
+    # What the likelihood reads it as, in place of the network: every row needs one,
+    # and it must be positive. None for a column to predict from.
+    role: Literal["exposure"] | None = None
 
     @property
     def may_miss(self) -> bool:
@@ -104,6 +107,7 @@ class Feature:
             low=self.low,
             high=self.high,
             precise=self.dtype == "float64",
+            role=self.role,
         )
 
 
@@ -399,7 +403,7 @@ class Manifest:
 
 def _without_unknown(feature: Config) -> Config:
     """Returns the fields of a feature without those that say nothing."""
-    optional = ("notation", "imputed", "low", "high", "categories", "dtype")
+    optional = ("notation", "imputed", "low", "high", "categories", "dtype", "role")
     return {
         name: value
         for name, value in feature.items()

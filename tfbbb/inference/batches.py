@@ -42,6 +42,7 @@ class Batches:
                 observe=inputs.add,
             )
             inputs.check()
+            rows = inputs.with_exposures(rows)
         if rows.targets is None:
             raise ValueError(
                 "This method reads the rows more than once: pass arrays, a "

@@ -147,7 +147,7 @@ class Laplace(InferenceMethod):
             )
         targets = model.likelihood.check_targets(batches.targets)
         if model is not given:
-            model.likelihood.adapt(targets)
+            model.likelihood.adapt(targets, exposures=batches.rows.exposures)
         network = NetworkFunction(model)
         layers = self._layers(model)
         self._check(model, layers)

@@ -13,6 +13,7 @@ from tfbbb.layers.dense_variational import DenseVariational
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 from tfbbb.layers.embedding_variational import EmbeddingVariational
+from tfbbb.layers.exposure import Exposure
 from tfbbb.layers.gru_variational import GRUVariational
 from tfbbb.layers.lstm_variational import LSTMVariational
 from tfbbb.layers.multi_head_attention_variational import MultiHeadAttentionVariational
@@ -31,6 +32,7 @@ __all__ = [
     "DepthwiseConv2DVariational",
     "EinsumDenseVariational",
     "EmbeddingVariational",
+    "Exposure",
     "GRUVariational",
     "LSTMVariational",
     "MultiHeadAttentionVariational",

@@ -47,6 +47,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.exposure import exposure_reader
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.model.closed_form import closed_form_layer
 from tfbbb.model.inference_result import InferenceResult
@@ -184,6 +185,8 @@ class BayesianModel(PredictiveModel):
         self.likelihood = found
         if self.likelihood.task == "classification":
             check_logits(self.outputs[0])
+        if self.likelihood.exposure:
+            exposure_reader(self)
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
@@ -390,7 +393,7 @@ class BayesianModel(PredictiveModel):
             observe=inputs.add,
         )
         inputs.check()
-        return rows, inputs
+        return inputs.with_exposures(rows), inputs
 
     def fit_rows(self, rows: TrainingRows, *args: Any, **kwargs: Any) -> Any:
         """Trains as `fit` on rows that are known: reads no data before it trains.
@@ -536,7 +539,7 @@ class BayesianModel(PredictiveModel):
         if rows.targets is not None:
             self._warn_about_other_units()
             self.likelihood.check_targets(rows.targets, rows.counted)
-            self.likelihood.adapt(rows.targets, rows.counted)
+            self.likelihood.adapt(rows.targets, rows.counted, exposures=rows.exposures)
         # Every layer has its own weight where N is not known.
         known = not math.isnan(rows.size)
         self._num_rows.assign(rows.size if known else 0.0)

@@ -1,5 +1,6 @@
 """Inputs of the rows that `fit` reads on which the model is tried before training."""
 
+import dataclasses
 import math
 
 import keras
@@ -7,6 +8,8 @@ import numpy as np
 from keras import tree
 
 from tfbbb.base.types import ArrayLike
+from tfbbb.layers.exposure import exposure_reader
+from tfbbb.model.training_rows import TrainingRows
 from tfbbb.prediction.gathered import SparseRows
 from tfbbb.prediction.inputs import flat_inputs
 
@@ -32,6 +35,10 @@ class InputRows:
         self._num_rows = 0
         # Which positions of a row have been seen, by input and kind of value.
         self._seen: dict[tuple[int, str], np.ndarray] = {}
+        likelihood = getattr(model, "likelihood", None)
+        takes_exposure = likelihood is not None and likelihood.exposure
+        self._exposure = exposure_reader(model) if takes_exposure else None
+        self._exposures: list[np.ndarray] = []
         # The rows to try, by their place among all.
         self._tried: dict[int, list[np.ndarray]] = {}
 
@@ -39,6 +46,8 @@ class InputRows:
         """Looks for rows to keep; Keras reports inputs of another structure."""
         try:
             leaves = flat_inputs(self._model, x)
+            if self._exposure is not None:
+                self._exposures.append(self._exposure(leaves))
             if self._missing > 0:
                 first = [
                     np.asarray(SparseRows.of(leaf)[: self._missing]) for leaf in leaves
@@ -57,6 +66,14 @@ class InputRows:
                     values = [other[row : row + 1].copy() for other in arrays]
                     self._tried.setdefault(self._num_rows + row, values)
         self._num_rows += len(arrays[0])
+
+    def with_exposures(self, rows: TrainingRows) -> TrainingRows:
+        """Returns rows that were read with the exposures in their inputs, if any."""
+        if rows.targets is None or not self._exposures:
+            return rows
+        # Rows of arrays that are for validation come last.
+        found = np.concatenate(self._exposures)[: len(rows.targets)]
+        return dataclasses.replace(rows, exposures=found)
 
     def first(self, number: int) -> ArrayLike:
         """Returns the first inputs, as the model takes them; None without any."""

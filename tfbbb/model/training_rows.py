@@ -43,6 +43,7 @@ class TrainingRows:
         mean_weights: The mean weight of a row for each member, [members], or [1] for
             all members. Each step divides by it, and not by the weights of its own
             batch, so that the gradient is unbiased however much weights differ.
+        exposures: The exposure of each target, [rows, places..., 1]; None without.
     """
 
     targets: np.ndarray | None
@@ -51,6 +52,7 @@ class TrainingRows:
     member_sizes: np.ndarray | None = None
     member_temperatures: np.ndarray | None = None
     mean_weights: np.ndarray | None = None
+    exposures: np.ndarray | None = None
 
     @property
     def counted(self) -> np.ndarray | None:

@@ -152,6 +152,7 @@ class Extrapolation:
         likelihood: Likelihood,
         y: ArrayLike,
         *,
+        exposures: ArrayLike = None,
         changes: np.ndarray | None = None,
         seed: int = 0,
     ) -> Self | None:
@@ -162,6 +163,7 @@ class Extrapolation:
                 rows.
             likelihood: The likelihood of the targets, adapted to them.
             y: The targets of the training rows, in raw units.
+            exposures: Their exposures, of a likelihood with `exposure=True`.
             changes: What missing cells change, as for the class; None if none may be.
             seed: Seed of blocks and forests.
 
@@ -187,7 +189,9 @@ class Extrapolation:
                 f"to. Received: {len(y)} targets for {familiarity.num_training_rows} "
                 "rows"
             )
-        locations = likelihood.locations(y[familiarity.places])
+        if exposures is not None:
+            exposures = np.asarray(exposures)[familiarity.places]
+        locations = likelihood.locations(y[familiarity.places], exposures)
         if locations is None:
             return None
         fitted = _fit_blocks(familiarity, locations, seed)

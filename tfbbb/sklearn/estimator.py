@@ -182,7 +182,7 @@ class BayesianEstimator(BaseEstimator):
             self,
             target=parent.spec.target,
             task=self._task,
-            features=[column.name for column in parent.schema.features],
+            features=[column.name for column in parent.schema.predictors],
         )
         schedule = spec.training.kl_schedule
         if schedule is not None and not schedule.make().counts_rows_once:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,6 +38,8 @@ _LARGEST_ROUNDING, _SMALLEST_SPREAD = 1e-4, 1e-6
 _SMALLEST_RANGE = 1e-14
 _DAY = 86400
 _NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
+# What a likelihood reads beside the target.
+Role = Literal["exposure"]
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings", "codes", "means")
 
 
@@ -78,6 +80,8 @@ class Column:
         codes: Of a column with buckets, the `text_features.text_code` of each text
             whose mean target a model takes; empty for none.
         means: The smoothed mean target of each of them, as a standardised number.
+        role: `"exposure"` of the column that the likelihood reads, not the network; a
+            column without a role is one to predict from.
     """
 
     name: str
@@ -99,6 +103,7 @@ class Column:
     precise: bool = False
     codes: tuple[int, ...] = ()
     means: tuple[float, ...] = ()
+    role: Role | None = None
 
     @classmethod
     def describe(
@@ -134,7 +139,7 @@ class Column:
         column = Column.describe(
             self.parse(table), rows, buckets=self.buckets, remarks=self.remarks
         )
-        return replace(column, warnings=self.warnings)
+        return replace(column, warnings=self.warnings, role=self.role)
 
     def with_remarks(self, *remarks: str) -> "Column":
         """Returns the column with further remarks."""

@@ -62,7 +62,8 @@ def preprocessing(
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
         named `inputs` if `schema.input_format` is `"matrix"`, else a dictionary of
         tensors `[n]` by column name, of the types of the columns. Both take what
-        `schema.inputs(table)` returns.
+        `schema.inputs(table)` returns. A column with a role is an input and gives no
+        feature.
 
     Example:
     >>> from tfbbb.tables import Schema, samples
@@ -71,12 +72,13 @@ def preprocessing(
     >>> inputs.shape, features.shape
     ((None, 10), (None, 10))
     """
-    numeric = [column for column in schema.features if column.kind == "numeric"]
+    predictors = schema.predictors
+    numeric = [column for column in predictors if column.kind == "numeric"]
     if schema.input_format == "matrix":
         inputs = keras.Input((len(numeric),), dtype=_dtype(numeric), name="inputs")
         return inputs, _encode(numeric, inputs, piecewise_linear)
-    dates = [column for column in schema.features if column.kind == "date"]
-    texts = [column for column in schema.features if column.kind == "categorical"]
+    dates = [column for column in predictors if column.kind == "date"]
+    texts = [column for column in predictors if column.kind == "categorical"]
     listed = [column for column in texts if not column.buckets]
     hashed = [column for column in texts if column.buckets]
     inputs = {

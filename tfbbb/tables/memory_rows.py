@@ -29,8 +29,10 @@ class MemoryRows:
         targets: Tensor,
         texts: Mapping[str, Tensor],
         weights: Tensor | None = None,
+        exposure: str | None = None,
     ):
         self.num_rows = len(targets)
+        self.exposure = exposure
         self._rows, self._texts, self._weights = (inputs, targets), texts, weights
 
     @classmethod
@@ -62,12 +64,13 @@ class MemoryRows:
         if schema.input_format == "matrix":
             dtype = np.result_type(*(column.dtype for column in schema.features))
             inputs = tf.stack([tf.cast(x, dtype) for x in inputs.values()], axis=-1)
-        return cls(inputs, tf.constant(np.concatenate(targets)), texts)
+        found = tf.constant(np.concatenate(targets))
+        return cls(inputs, found, texts, exposure=schema.exposure)
 
     def weighted(self, weights: np.ndarray | None) -> "MemoryRows":
         """Returns the rows with these weights."""
         given = None if weights is None else tf.constant(weights, tf.float32)
-        return MemoryRows(*self._rows, self._texts, given)
+        return MemoryRows(*self._rows, self._texts, given, self.exposure)
 
     def take(self, places: np.ndarray) -> "MemoryRows":
         """Returns some of the rows, with their weights."""
@@ -75,7 +78,7 @@ class MemoryRows:
             lambda x: tf.gather(x, places), self._rows
         )
         weights = None if self._weights is None else tf.gather(self._weights, places)
-        return MemoryRows(inputs, targets, self._texts, weights)
+        return MemoryRows(inputs, targets, self._texts, weights, self.exposure)
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -91,6 +94,13 @@ class MemoryRows:
     def targets(self) -> np.ndarray:
         """Returns the targets of all rows, in the format of likelihoods."""
         return self._rows[1].numpy()
+
+    def exposures(self, inputs: Structure | None = None) -> np.ndarray | None:
+        """Returns the exposures in some inputs, [n], or of all rows; None without."""
+        if self.exposure is None:
+            return None
+        given = self._rows[0] if inputs is None else inputs
+        return np.asarray(given[self.exposure], np.float64)
 
     def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
         """Returns the model inputs and the targets of some rows; texts are objects."""

@@ -29,6 +29,7 @@ from tfbbb.tables.target import (
     refit_target,
 )
 from tfbbb.tables.target_choice import TargetChoice
+from tfbbb.tables.values import first_row
 
 
 def parse_overrides(
@@ -108,12 +109,43 @@ def infer_features(
     return tuple(features), tuple(left_out.items())
 
 
+def infer_exposure(table: ColumnSource, name: str, override: Override | None) -> Column:
+    """Infers the column of exposures, positive numbers.
+
+    Raises `TableError` with its row for a cell that is not one.
+    """
+    column, parsed = infer_column(table, name, None, override, required=True)
+    if column.kind != "numeric":
+        raise ColumnError(
+            f"The exposure {name!r} must hold positive numbers, such as days, "
+            f"kilometres or insured years, but is a column of {column.meaning}s.",
+            name,
+        )
+    _check_exposures(name, parsed.values)
+    # Twice the exposure is twice the mean, however large: no range to warn about.
+    return replace(column, role="exposure", low=None, high=None)
+
+
+def _check_exposures(name: str, values: np.ndarray) -> None:
+    wrong = ~(np.isfinite(values) & (values > 0.0))
+    if wrong.any():
+        row = first_row(wrong)
+        value = values[row - 1]
+        has = "has no value" if np.isnan(value) else f"is {value:g}"
+        raise ColumnError(
+            f"The exposure {name!r} must be a positive number in every row, such as "
+            f"days, kilometres or insured years, but {has} in row {row}; drop or fill "
+            "such rows.",
+            name,
+        )
+
+
 @dataclass(frozen=True)
 class Schema:
     """The features and the target of a model, inferred from its training table.
 
     Attributes:
-        features: The columns that the model reads, in order.
+        features: The columns that the model reads, in order; one with a role is last.
         target: The column that the model predicts.
         task: `"regression"` or `"classification"`.
         classes: The distinct values of the target in order, as text; empty for a
@@ -149,6 +181,7 @@ class Schema:
         *,
         task: Task | None = None,
         features: Sequence[str] | None = None,
+        exposure: str | None = None,
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
         held_out_at_random: bool = True,
@@ -173,6 +206,7 @@ class Schema:
             task: `"regression"` or `"classification"`. By default classification for
                 text and booleans, regression for numbers. Integers can be classes too.
             features: Names of the columns to predict from; all others by default.
+            exposure: Name of the column that a count is proportional to.
             columns: What columns are, by name, in place of what their cells suggest:
                 `"number"`, `"date:day-first"`, `"ordered:low,middle,high"`,
                 `"ignore"` and so on: see `tfbbb.tables.override.Override`.
@@ -204,7 +238,8 @@ class Schema:
         check_columns_exist(table, [target], role="target")
         required = features is not None
         if features is None:
-            features = [name for name in table.column_names if name != target]
+            beside = (target, exposure)
+            features = [name for name in table.column_names if name not in beside]
         if not features:
             raise TableError(
                 f"The table has no column other than the target {target!r}."
@@ -213,6 +248,8 @@ class Schema:
             raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
+        if exposure is not None:
+            check_columns_exist(table, [exposure], role="exposure")
         overrides = parse_overrides(columns or {}, table.column_names)
         found = infer_target(
             table, target, task, rows, overrides.get(target), target_choice
@@ -226,6 +263,9 @@ class Schema:
             required=required,
             held_out_at_random=held_out_at_random,
         )
+        if exposure is not None:
+            override = overrides.get(exposure)
+            columns_to_read += (infer_exposure(table, exposure, override),)
         return cls(
             features=columns_to_read,
             target=found.column,
@@ -250,11 +290,14 @@ class Schema:
         features: list[Column] = []
         left_out = dict(self.left_out)
         for column in self.features:
+            if column.role is not None:
+                features.append(column)
+                continue
             try:
                 features.append(column.refitted(source, rows))
             except ColumnError as error:
                 left_out[column.name] = str(error)
-        if not features:
+        if all(column.role is not None for column in features):
             raise TableError(
                 "No column has a value in the training rows, so there is nothing to "
                 "learn from."
@@ -267,9 +310,23 @@ class Schema:
         )
 
     @property
+    def predictors(self) -> tuple[Column, ...]:
+        """The features that the network reads: those without a role."""
+        return tuple(column for column in self.features if column.role is None)
+
+    @property
+    def exposure(self) -> str | None:
+        """The name of the feature that a count is proportional to, if there is one."""
+        names = [column.name for column in self.features if column.role == "exposure"]
+        return names[0] if names else None
+
+    @property
     def input_format(self) -> Literal["matrix", "columns"]:
-        """`"matrix"` if all features are numbers and none may be missing."""
-        plain = all(c.kind == "numeric" and not c.missing for c in self.features)
+        """`"matrix"` if all features are numbers without a role, and none may miss."""
+        plain = all(
+            c.kind == "numeric" and not c.missing and c.role is None
+            for c in self.features
+        )
         return "matrix" if plain else "columns"
 
     @property
@@ -316,6 +373,8 @@ class Schema:
                 f"{columns.describe_unreadable()} Such cells count as missing.",
                 stacklevel=2,
             )
+        if self.exposure is not None:
+            _check_exposures(self.exposure, columns[self.exposure])
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return dict(columns)

@@ -53,7 +53,8 @@ def train_in_turn(
         others = [trial.likelihood for trial in by_likelihood]
         parts = [choice.likelihood, *(x for x in others if x != choice.likelihood)]
         default = choice.trials[0].likelihood if choice.trials else choice.likelihood
-        parts.append(_MIXTURE)
+        if default.support is not None and default.support.unbounded:
+            parts.append(_MIXTURE)
     candidates: list[Candidate] = []
     outcomes: dict[str, str] = {}
     error: TrainingDivergedError | None = None

@@ -33,7 +33,7 @@ def fit_familiarity(
     It needs 20 rows and at most 1250 columns. Columns of hashed texts are not compared:
     most of their values occur once.
     """
-    compared = [column for column in schema.features if not column.buckets]
+    compared = [column for column in schema.predictors if not column.buckets]
     if rows.num_rows < LEAST_ROWS or not 0 < len(compared) <= MOST_COLUMNS:
         return None
     places = _some_places(rows.num_rows, seed)
@@ -49,9 +49,15 @@ def fit_extrapolation(
     """Fits what widens predictions beyond the training rows; None if nothing does."""
     inputs, given = rows.at(_some_places(rows.num_rows, seed))
     targets = np.asarray(given)
-    changes = changes_by_missing(model, familiarity, inputs, targets, seed)
+    exposures = rows.exposures(inputs)
+    changes = changes_by_missing(model, familiarity, inputs, targets, exposures, seed)
     return Extrapolation.fit(
-        familiarity, model.likelihood, targets, changes=changes, seed=seed
+        familiarity,
+        model.likelihood,
+        targets,
+        exposures=exposures,
+        changes=changes,
+        seed=seed,
     )
 
 
@@ -60,6 +66,7 @@ def changes_by_missing(
     familiarity: Familiarity,
     inputs: Any,
     targets: np.ndarray,
+    exposures: np.ndarray | None = None,
     seed: int = 0,
 ) -> np.ndarray | None:
     """Returns how missing cells change the locations of rows: see `Extrapolation`.
@@ -68,18 +75,22 @@ def changes_by_missing(
     """
     places, likelihood = familiarity.places, model.likelihood
     assert places is not None
-    if likelihood.locations(targets[:1]) is None:
+    first = None if exposures is None else exposures[:1]
+    if likelihood.locations(targets[:1], first) is None:
         return None
     width = len(familiarity.encoding.is_text)
     number = int(np.clip(_MOST_ROWS_CHANGED // width, LEAST_ROWS, _ROWS_OF_A_COLUMN))
     some = places[np.linspace(0, len(places) - 1, min(number, len(places)), dtype=int)]
-    given, known = _take(inputs, some), likelihood.locations(targets[some])
+    given, of_some = _take(inputs, some), None
+    if exposures is not None:
+        of_some = exposures[some]
+    known = likelihood.locations(targets[some], of_some)
     assert known is not None
     num_missing = np.asarray(familiarity.rows)[:, width:].sum(axis=0)
 
     columns: Sequence[str | int] = familiarity.columns or range(width)
     blank = [_without(given, name) for name in columns]
-    (whole, _), *found = _predict(model, [given, *blank], seed)
+    (whole, _), *found = _predict(model, [given, *blank], of_some, seed)
     changes = []
     for (locations, deviations), lacking in zip(found, num_missing, strict=True):
         change = locations - whole
@@ -93,7 +104,10 @@ def changes_by_missing(
 
 
 def _predict(
-    model: BayesianModel, parts: Sequence[Inputs], seed: int
+    model: BayesianModel,
+    parts: Sequence[Inputs],
+    exposures: np.ndarray | None,
+    seed: int,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns locations and deviations of parts of rows, by the same draws, [n, k].
 
@@ -102,7 +116,9 @@ def _predict(
     ends = np.cumsum([len(tree.flatten(part)[0]) for part in parts])[:-1]
     rows = tree.map_structure(lambda *columns: np.concatenate(columns), *parts)
     found = model.predictive(rows, _DRAWS, method="weight", seed=seed)
-    upper = model.likelihood.locations(found.quantile(0.95))
+    if exposures is not None:
+        exposures = np.tile(exposures, len(parts))
+    upper = model.likelihood.locations(found.quantile(0.95), exposures)
     assert upper is not None
     locations = found.of_outputs(
         lambda outputs: np.asarray(outputs)[..., : upper.shape[1]].mean(axis=1)

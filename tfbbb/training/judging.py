@@ -92,6 +92,7 @@ class TrainingBaselines:
             "names": [column.name for column in schema.features],
             "num_classes": len(schema.classes),
             "discrete": discrete,
+            "exposure": schema.exposure,
         }
         if folds is None:
             fitted = _sample(rows, training_weights, len(schema.features))
@@ -112,7 +113,9 @@ class TrainingBaselines:
         }
         outputs, was_too_slow = None, False
         try:
-            outputs = _boosted(parts, len(targets), len(schema.classes), seconds)
+            outputs = _boosted(
+                parts, len(targets), len(schema.classes), seconds, of_all.unit
+            )
         except TooSlowError:
             was_too_slow = True
         if outputs is not None:
@@ -123,10 +126,12 @@ class TrainingBaselines:
                 weights=weights,
                 num_classes=len(schema.classes),
                 discrete=discrete,
+                relative=of_all.relative_exposures(inputs),
             )
         linear = predicted.get(LINEAR_MODEL)
         exact: tuple[str, ...] = ()
-        if linear is not None and is_nearly_exact(linear, targets):
+        is_rate = schema.exposure is not None
+        if not is_rate and linear is not None and is_nearly_exact(linear, targets):
             exact = find_exact_linear_columns(
                 of_all.encoding, *parts[0].fitted[:2], *parts[0].measured[:2]
             )
@@ -200,24 +205,34 @@ def _cross_fitted(
 
 
 def _boosted(
-    parts: Sequence[_Part], num_rows: int, num_classes: int, seconds: float
+    parts: Sequence[_Part],
+    num_rows: int,
+    num_classes: int,
+    seconds: float,
+    unit: float,
 ) -> np.ndarray | None:
     """Returns the outputs of gradient boosting for all measured rows, in order."""
     encodings = [part.baselines.encoding for part in parts]
     if num_rows < FEWEST_ROWS_TO_JUDGE or not all(each.width for each in encodings):
         return None
-    found = [
-        fit_gradient_boosting(
-            encoding.transform(part.fitted[0]),
-            part.fitted[1],
+    found = []
+    for encoding, part in zip(encodings, parts, strict=True):
+        inputs, targets, weights = part.fitted
+        relative = part.baselines.relative_exposures(inputs)
+        if relative is not None:
+            targets = targets / relative[:, np.newaxis]
+            weights = relative if weights is None else weights * relative
+        outputs = fit_gradient_boosting(
+            encoding.transform(inputs),
+            targets,
             encoding.transform(part.measured[0]),
-            weights=part.fitted[2],
+            weights=weights,
             num_classes=num_classes,
             fits=len(parts),
             seconds=seconds,
         )
-        for encoding, part in zip(encodings, parts, strict=True)
-    ]
+        # Rates per the unit of all.
+        found.append(outputs * (unit / part.baselines.unit))
     back = np.argsort(np.concatenate([part.places for part in parts]))
     return np.concatenate(found)[back]
 

@@ -129,6 +129,7 @@ def fit(
                 member_sizes=member_rows.sizes,
                 member_temperatures=member_rows.relative_temperatures,
                 mean_weights=member_rows.mean_weights,
+                exposures=rows.exposures(),
             ),
             rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch),
             epochs=rounds.number,

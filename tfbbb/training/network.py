@@ -9,11 +9,11 @@ import keras
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import FromPosterior
-from tfbbb.layers import DenseVariational
+from tfbbb.layers import DenseVariational, Exposure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
-from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
+from tfbbb.training.spec.families import COUNTS, DEFAULT_LIKELIHOODS, LikelihoodPart
 from tfbbb.training.spec.layers import BatchNormalizationLayer, DenseLayer, DropoutLayer
 
 # More than the number of weight tensors of a network, each of which has a seed.
@@ -33,6 +33,7 @@ def make_network(
     )
     likelihood = make_likelihood(spec.likelihood, schema)
     num_outputs = likelihood.num_outputs(len(schema.classes) or 1)
+    num_outputs -= likelihood.exposure
     layers = spec.complete_layers(num_outputs)
     names = [f"hidden_{number}" for number in range(1, len(layers))] + ["output"]
     seeds = count(0 if seed is None else _SEEDS_APART * seed)
@@ -42,6 +43,8 @@ def make_network(
             options = {"prior": prior, "members": spec.members or 1}
             made = _layer(layer, name, None if seed is None else seeds, options)
             features = made(features)
+        if schema.exposure is not None:
+            features = Exposure()([features, inputs[schema.exposure]])
         return BayesianModel(inputs, features, likelihood=likelihood)
     except ValueError as error:
         raise SpecError(f"The network does not fit this table: {error}") from None
@@ -50,12 +53,16 @@ def make_network(
 def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     """Creates the likelihood of a spec, or the default likelihood."""
     part = part or DEFAULT_LIKELIHOODS[schema.task]
+    if schema.exposure is not None and part is DEFAULT_LIKELIHOODS["regression"]:
+        part = COUNTS
     if part.family.task != schema.task:
         raise SpecError(
             f"The likelihood '{part.name}' is for a {part.family.task}, but the task "
             f"of the target {schema.target.name!r} is {schema.task}."
         )
     options = part.options()
+    if schema.exposure is not None:
+        options["exposure"] = True
     num_classes = len(schema.classes)
     if part.family.binary and num_classes != 2:
         raise SpecError(

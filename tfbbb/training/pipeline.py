@@ -403,7 +403,10 @@ def _choose_likelihood(spec: JobSpec, prepared: Prepared) -> LikelihoodChoice | 
     batches = rows.batches(MOST_ROWS, seed=seed).take(1)
     inputs, targets, *_ = batches.as_numpy_iterator().next()
     every = np.concatenate([rows.targets(), prepared.held_out[1]])
-    return choose_likelihood(inputs, targets, others=every, seed=seed)
+    exposures = rows.exposures(inputs)
+    return choose_likelihood(
+        inputs, targets, others=every, exposures=exposures, seed=seed
+    )
 
 
 def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
@@ -433,7 +436,11 @@ def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
     targets = prepared.rows.targets()
     try:
         for network in networks:
-            network.likelihood.adapt(targets, double=prepared.schema.target.precise)
+            network.likelihood.adapt(
+                targets,
+                double=prepared.schema.target.precise,
+                exposures=prepared.rows.exposures(),
+            )
             if network.likelihood.unbounded:
                 network.likelihood.bounds = bounds_of_targets(targets)
     except ValueError as error:

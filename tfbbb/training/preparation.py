@@ -171,7 +171,11 @@ def _with_useful_time(
     name = spec.training.validation.time or ""
     every = [column.name for column in schema.features]
     kept = [column for column in schema.features if column.name != name]
-    if not kept or len(kept) == len(every) or spec.features is not None:
+    if (
+        all(column.role for column in kept)
+        or len(kept) == len(every)
+        or spec.features is not None
+    ):
         return schema
     earlier, later = rows.training, rows.held_out
     if rows.last is not None:
@@ -190,6 +194,7 @@ def _with_useful_time(
             {name: fitted[name] for name in names},
             targets,
             num_classes=len(schema.classes),
+            exposure=schema.exposure,
         )
         found = baselines.predict({name: measured[name] for name in names}, true)
         linear = found[baselines.models[-1].name]
@@ -311,7 +316,7 @@ def remark_on_choice(schema: Schema) -> list[str]:
 
 def has_more_columns_than(num_rows: int, schema: Schema) -> bool:
     """Whether a network cannot tell which of the columns of numbers matter."""
-    numbers = [column for column in schema.features if column.kind == "numeric"]
+    numbers = [column for column in schema.predictors if column.kind == "numeric"]
     return len(numbers) > num_rows >= _FOLDS * _FEWEST_ROWS_PER_FOLD
 
 
@@ -331,10 +336,15 @@ def choose_columns(
     from sklearn.linear_model import Lasso, LassoCV
     from sklearn.model_selection import KFold
 
-    names = [column.name for column in schema.features]
-    encoding = InputEncoding.fit(inputs, names)
-    x = encoding.transform(inputs)
+    names = [column.name for column in schema.predictors]
+    columns = named_columns(inputs, names)
     values = np.asarray(targets, np.float64).reshape(-1, 1)
+    if schema.exposure is not None:
+        exposures = columns.pop(schema.exposure).astype(np.float64)
+        values = values / exposures[:, np.newaxis]
+        weights = exposures if weights is None else weights * exposures
+    encoding = InputEncoding.fit(columns, names)
+    x = encoding.transform(columns)
     if schema.classes:
         values = (values == np.arange(len(schema.classes))).astype(np.float64)
         values = values[:, 1:] if len(schema.classes) == 2 else values
@@ -361,7 +371,7 @@ def choose_columns(
     chosen = set(owners[strength > 0.0])
     kept, left_out = [], list(schema.left_out)
     for column in schema.features:
-        if column.name in chosen or column.kind != "numeric":
+        if column.name in chosen or column.kind != "numeric" or column.role:
             kept.append(column)
         else:
             left_out.append((column.name, _LEFT_OUT))

@@ -69,6 +69,12 @@ class TrainingRecord:
                 f"Received: target={spec.target!r}",
                 "target",
             )
+        if spec.exposure != self.schema.exposure:
+            raise SpecError(
+                "The exposure must be that of the parent version, "
+                f"{self.schema.exposure!r}. Received: exposure={spec.exposure!r}",
+                "exposure",
+            )
         if spec.task not in (None, self.schema.task):
             raise SpecError(
                 f"The task must be that of the parent version, {self.schema.task!r}. "
@@ -136,7 +142,7 @@ def _check_network(parent: JobSpec) -> None:
 def _check_features(
     spec: JobSpec, parent: TrainingRecord, column_names: Sequence[str]
 ) -> None:
-    known = [column.name for column in parent.schema.features]
+    known = [column.name for column in parent.schema.predictors]
     left_out = {name for name, _ in parent.schema.left_out} | {
         name for name, text in spec.columns.items() if text == "ignore"
     }

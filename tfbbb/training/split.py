@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.task import Task
 from tfbbb.base.types import Config
 from tfbbb.tables import Schema, TableError, split
 from tfbbb.tables.cells import Cells
@@ -247,8 +246,9 @@ def infer_schema(
     schema = Schema.infer(
         table,
         spec.target,
-        task=_task_of(spec),
+        task=spec.asked_task,
         features=spec.features,
+        exposure=spec.exposure,
         columns=columns,
         held_out_at_random=validation.decided_by is None,
         target_choice=choice,
@@ -279,12 +279,7 @@ def find_rows_with_target(
     else:
         text = spec.columns.get(name)
         override = None if text is None else Override.parse(text)
-        found = rows_with_target(table, name, _task_of(spec), override)
+        found = rows_with_target(table, name, spec.asked_task, override)
     if len(found.known) and not found.known.any():
         raise TableError(f"The target {name!r} has no values; name another column.")
     return found
-
-
-def _task_of(spec: JobSpec) -> Task | None:
-    likelihood = spec.model.likelihood
-    return spec.task or (likelihood.family.task if likelihood else None)

@@ -13,6 +13,7 @@ from tfbbb.base.types import Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.tables.groups_and_times import merge_copies
 from tfbbb.training.spec.families import (
+    COUNTS,
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,
     likelihoods,
@@ -67,7 +68,8 @@ class _Rows:
 
     A neighbour is a training row of a random forest in the same leaf of one of its
     trees (Meinshausen 2006); the forest did not see these targets. `share` is the sum
-    of the squared weights of the neighbours, [n].
+    of the squared weights of the neighbours, and `average` the mean of a target of
+    which nothing is known, [n]. Of counts with exposures, both are rates times these.
     """
 
     targets: np.ndarray
@@ -77,6 +79,7 @@ class _Rows:
     log_variance: np.ndarray
     share: np.ndarray
     resolution: float | None
+    average: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ def choose_likelihood(
     targets: np.ndarray,
     *,
     others: np.ndarray | None = None,
+    exposures: np.ndarray | None = None,
     seed: int = 0,
 ) -> LikelihoodChoice:
     """Chooses the likelihood of numbers by rows that were left out.
@@ -157,7 +161,8 @@ def choose_likelihood(
     parameters, common to all rows, give how far the spread is trusted. Student t noise
     is kept unless another likelihood is better by 0.02 nats per row and two standard
     errors. A likelihood pays for the error of its mean as a normal density does: half
-    the logarithm of the ratio of the mean squared errors.
+    the logarithm of the ratio of the mean squared errors. Counts with exposures are
+    Poisson, or negative binomial if that is better by as much.
     """
     values = np.asarray(targets, np.float64).reshape(-1)
     every = values
@@ -165,23 +170,30 @@ def choose_likelihood(
         every = np.concatenate([values, np.asarray(others, np.float64).reshape(-1)])
     default = default_likelihood(every)
     resolution = default.options()["resolution"]
-    names = _possible(every, resolution)
-    if not names or values.min() == values.max():
-        return LikelihoodChoice(default)
+    names = ["student_t", *_possible(every, resolution)]
+    fallback = LikelihoodChoice(default)
+    if exposures is not None:
+        names, fallback = ["poisson", "negative_binomial"], LikelihoodChoice(COUNTS)
+    if len(names) == 1 or values.min() == values.max():
+        return fallback
     features = _as_matrix(inputs)
     # A copy of a row would tell its target.
     places, _ = merge_copies(features, values)
     if len(places) < _FEWEST_ROWS:
-        return LikelihoodChoice(default)
-    rows = _with_neighbours(features[places], values[places], resolution, seed)
+        return fallback
+    if exposures is not None:
+        exposures = exposures[places]
+    rows = _with_neighbours(
+        features[places], values[places], resolution, seed, exposures
+    )
     with np.errstate(all="ignore"):
-        found = {name: _fit(_FAMILIES[name], rows) for name in ("student_t", *names)}
+        found = {name: _fit(_FAMILIES[name], rows) for name in names}
     if not all(np.isfinite(scores).all() for scores in found.values()):
-        return LikelihoodChoice(default)
+        return fallback
     trials = []
     for name, (log_prob, log_errors) in found.items():
         part = default if name == "student_t" else _part(name)
-        of_default, errors_of_default = found["student_t"]
+        of_default, errors_of_default = found[names[0]]
         gains = log_prob - of_default - 0.5 * (log_errors - errors_of_default)
         error = float(gains.std() / np.sqrt(len(gains)))
         trials.append(
@@ -272,18 +284,23 @@ def _as_matrix(inputs: Structure) -> np.ndarray:
 
 
 def _with_neighbours(
-    features: np.ndarray, targets: np.ndarray, resolution: float | None, seed: int
+    features: np.ndarray,
+    targets: np.ndarray,
+    resolution: float | None,
+    seed: int,
+    exposures: np.ndarray | None = None,
 ) -> _Rows:
     # scikit-learn takes a second to import.
     from sklearn.ensemble import RandomForestRegressor
 
-    scores = normal_scores(targets)
+    size = np.ones(len(targets)) if exposures is None else exposures
+    scores = normal_scores(targets / size)
     logs = np.log(targets) if targets.min() > 0.0 else np.zeros_like(targets)
     values = np.stack([targets, logs], axis=1)
     shift, scale = values.mean(axis=0), values.std(axis=0) + _TINY
     units = (values - shift) / scale
     mean, variance = np.empty_like(units), np.empty_like(units)
-    share = np.empty((len(units), 1))
+    share, of_size = np.empty((len(units), 1)), np.empty(len(units))
     folds = np.random.default_rng(seed).permutation(len(units)) % _FOLDS
     for fold in range(_FOLDS):
         train, left_out = folds != fold, folds == fold
@@ -292,16 +309,20 @@ def _with_neighbours(
             min_samples_leaf=_ROWS_PER_LEAF,
             max_features=min(features.shape[1], _MOST_FEATURES_PER_SPLIT),
             random_state=seed,
-        ).fit(features[train], scores[train])
+        ).fit(features[train], scores[train], size[train])
         weights = _neighbour_weights(
             forest.apply(features[left_out]), forest.apply(features[train])
         )
+        of_size[left_out] = weights @ size[train]
         mean[left_out] = weights @ units[train]
         square = weights @ np.square(units[train])
         variance[left_out] = square - np.square(mean[left_out])
         share[left_out, 0] = np.asarray(weights.power(2).sum(axis=1)).ravel()
     variance = np.maximum(variance / (1.0 - share), _LEAST_VARIANCE)
     mean, variance = shift + scale * mean, np.square(scale) * variance
+    average = targets.sum() / size.sum() * size
+    if exposures is not None:
+        mean[:, 0] *= size / of_size
     return _Rows(
         targets=targets,
         mean=mean[:, 0],
@@ -310,6 +331,7 @@ def _with_neighbours(
         log_variance=variance[:, 1],
         share=share[:, 0],
         resolution=resolution,
+        average=average,
     )
 
 
@@ -371,7 +393,7 @@ def _beta(parameters: np.ndarray, rows: _Rows) -> Any:
 def _rate(parameters: np.ndarray, rows: _Rows) -> np.ndarray:
     """Returns the mean of counts: neighbours that are all 0 say little."""
     weight = rows.share * np.exp(parameters[0])
-    return (rows.mean + weight * rows.targets.mean()) / (1.0 + weight)
+    return (rows.mean + weight * rows.average) / (1.0 + weight)
 
 
 def _poisson(parameters: np.ndarray, rows: _Rows) -> Any:

@@ -37,14 +37,17 @@ def with_target_means(
         m = (sum of y) / (n + k),    k = variance within texts / variance between them
 
     which is the best linear prediction (Micci-Barreca 2001), of the normal scores of
-    numbers or of the indicator of the second of two classes. A training row has the
-    mean of the rows in other folds, and one of the `last` rows that of the earlier
-    ones, so that no row is told its own target. Columns whose means do not correlate
-    with the targets stay as they are.
+    numbers (with an exposure, of rates) or of the indicator of the second of two
+    classes. A training row has the mean of the rows in other folds, and one of the
+    `last` rows that of the earlier ones, so that no row is told its own target. Columns
+    whose means do not correlate with the targets stay as they are.
     """
     if not any(column.buckets for column in schema.features) or len(schema.classes) > 2:
         return schema, {}
     targets = schema.targets(table).reshape(-1).astype(np.float64)
+    for column in schema.features:
+        if column.role == "exposure":
+            targets = targets / column.values(table)
     values = targets if schema.classes else normal_scores(targets)
     values = values - values.mean()
     groups = np.arange(len(values)) if groups is None else groups

@@ -227,7 +227,9 @@ class VersionReport:
         names = [column.name for column in schema.features]
         return cls(
             model,
-            _by_linear_model(names, run.baselines.of_all),
+            _by_linear_model(
+                [column.name for column in schema.predictors], run.baselines.of_all
+            ),
             figures,
             diagnosed(model, prediction, targets, None),
             Rows.read(run.inputs, names).take(chosen),

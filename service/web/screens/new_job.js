@@ -44,6 +44,7 @@ export async function showNewJob(root, { query, signal }) {
   const names = dataset.columns.map((column) => column.name);
   const choice = [["", "choose a column"], ...names.map((name) => [name, name])];
   const target = form.select("target", choice, "", () => drawFeatures());
+  const exposure = form.select("exposure", [["", "nothing: each row alike"], ...choice.slice(1)], "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
   const effort = form.select("training.effort", EFFORTS, "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
@@ -55,7 +56,7 @@ export async function showNewJob(root, { query, signal }) {
   let relatedBy = null;
 
   /** The columns to predict from; the one that tells groups apart is not one of them. */
-  const candidates = () => names.filter((column) => column !== target.value && !(relation.value === "group" && column === relatedBy?.value));
+  const candidates = () => names.filter((column) => column !== target.value && column !== exposure.value && !(relation.value === "group" && column === relatedBy?.value));
 
   /** Whether the service predicts from a column unless a person says otherwise. */
   function isUsual(column) {
@@ -90,6 +91,7 @@ export async function showNewJob(root, { query, signal }) {
     if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
     if (start) read.start_from = start;
     if (task.value) read.task = task.value;
+    if (exposure.value) read.exposure = exposure.value;
     const kinds = overruled(id);
     if (Object.keys(kinds).length) read.columns = kinds;
     const training = { ...otherTraining };
@@ -134,6 +136,7 @@ export async function showNewJob(root, { query, signal }) {
         h("div", { class: "columns" },
           form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
           related),
+        form.field("exposure", "Is it a count? Per what?", exposure, { help: "The column of days, kilometres or insured years in which a row was counted. Twice of it is twice the count.", wrong: "Choose a column of positive numbers." }),
         form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
       h("details", { class: "section" }, h("summary", {}, "More"),
         form.field("task", "Task", task, { help: "Whether to predict a number or a class." }),

@@ -10,7 +10,7 @@ from pydantic import Field
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import ArrayLike, DType, Tensor
+from tfbbb.base.types import ArrayLike, Config, DType, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
@@ -21,6 +21,7 @@ from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
+    checked_exposures,
     soft_limit,
 )
 
@@ -37,17 +38,50 @@ class Counts(LogLink):
     targets, set by the first `fit` and 1 until then. The training targets bound the log
     mean: see `LogLink`. Distribution function, quantiles and samples are in float64.
 
+    With `exposure=True` the last output is the exposure e of the row, what the count is
+    counted in: person-days, kilometres, insured years. `tfbbb.layers.Exposure` appends
+    it to the other outputs. The mean is proportional to it,
+
+        mean = e * average * exp(f)
+
+    and `average` is the sum of the training targets over that of their exposures. The
+    bounds, and a concentration, are those of a row with the mean exposure.
+
     Args:
         standardize: Whether the network gives the log of the mean relative to
             `average`; else it gives the log of the mean itself.
+        exposure: Whether the last output is the exposure of the row.
     """
 
     support = Support(0.0, LARGEST_COUNT, integer=True)
+    takes_exposure = True
     # Single precision has no smaller positive number.
     _widest_range = (-100.0, math.log(LARGEST_COUNT))
 
-    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns log of mean and, in its units, standard deviation, [k] each."""
+    def __init__(self, exposure: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.exposure = exposure
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "exposure": self.exposure}
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        super().build(output_shape)
+        if self.exposure:
+            self.mean_exposure = self._variable("mean_exposure", (), 1.0)
+
+    def _output_sizes(self, num_targets: int) -> dict[str, int]:
+        sizes = super()._output_sizes(num_targets)
+        return {**sizes, "exposure": 1} if self.exposure else sizes
+
+    def _shift_and_scale(
+        self, values: np.ndarray, exposures: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns log of mean and, in its units, standard deviation, [k] each.
+
+        With exposures [n, 1] the mean is that of one unit, and the deviation that of
+        rows of the mean exposure.
+        """
         mean = values.mean(axis=0)
         if not mean.all():
             raise ValueError(
@@ -55,9 +89,43 @@ class Counts(LogLink):
                 "to learn; leave it out. "
                 f"Received: {len(values)} rows of zeros"
             )
-        return np.log(mean), values.std(axis=0) / mean
+        if exposures is None:
+            return np.log(mean), values.std(axis=0) / mean
+        self.mean_exposure.assign(exposures.mean())
+        expected = mean * exposures / exposures.mean()
+        excess = np.sum(np.square(values - expected) - expected, axis=0)
+        dispersion = np.maximum(excess / np.sum(np.square(expected), axis=0), 0.0)
+        return np.log(mean / exposures.mean()), np.sqrt(dispersion + 1.0 / mean)
+
+    def _range(
+        self, values: np.ndarray, exposures: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if exposures is None:
+            return super()._range(values)
+        relative = exposures / self.mean_exposure.numpy()
+        mean = values.sum(axis=0) / relative.sum()
+        # One more event at the mean rate: that of a short exposure is chance.
+        rates = (values + 1.0) / (relative + 1.0 / mean)
+        one_event = np.full_like(mean, 1.0 / relative.sum())
+        return super()._range(np.vstack([rates, one_event]))
+
+    def locations(
+        self, targets: ArrayLike, exposures: ArrayLike = None
+    ) -> np.ndarray | None:
+        if not self.exposure:
+            return super().locations(targets)
+        values = self.check_targets(targets)
+        relative = checked_exposures(exposures, values) / self.mean_exposure.numpy()
+        least = np.exp(self.target_low.numpy().astype(np.float64))
+        return self._unlocated(np.log(np.maximum(values / relative, least)))
+
+    @property
+    def _log_exposure(self) -> np.ndarray | float:
+        """Log of the mean exposure: of means within bounds over those of a unit."""
+        return np.log(np.asarray(self.mean_exposure)) if self.exposure else 0.0
 
     def _unlocated(self, values: np.ndarray) -> np.ndarray:
+        values = values - self._log_exposure
         return values - self.target_shift.numpy() if self.standardize else values
 
     def log_units(self, further: Tensor) -> Tensor:
@@ -73,10 +141,17 @@ class Counts(LogLink):
         log_mean = raw["location"]
         if self.standardize:
             log_mean = log_mean + self._value(self.target_shift, log_mean)
+        if self.exposure:
+            unit = self._value(self.mean_exposure, log_mean)
+            log_mean = log_mean + ops.log(unit)
         log_mean = self._bounded(log_mean)
         concentration = self._concentration(raw, log_mean)
         log_mean = self._moved(log_mean, raw)
-        return ops.exp(log_mean), log_mean, concentration
+        if not self.exposure:
+            return ops.exp(log_mean), log_mean, concentration
+        relative = raw["exposure"] / unit
+        mean = relative * ops.exp(log_mean)
+        return mean, log_mean + ops.log(relative), concentration
 
     def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], DType]:
         """Returns the distribution in float64, and the precision of the outputs."""
@@ -143,7 +218,8 @@ class Poisson(Counts):
 
     with mean and variance `rate`. The network gives one output f per target; `average`
     is the mean of the training targets, which the first `fit` sets. If the variance
-    exceeds the mean, use `NegativeBinomial`.
+    exceeds the mean, use `NegativeBinomial`. With `exposure=True` the network gives the
+    exposure e after them, and `log rate = log e + log(average) + f`.
 
     Example:
 
@@ -157,8 +233,10 @@ class Poisson(Counts):
     [[4.0]]
     """
 
-    def __init__(self, standardize: Standardize = True, **kwargs: Any):
-        super().__init__(standardize=standardize, **kwargs)
+    def __init__(
+        self, standardize: Standardize = True, exposure: bool = False, **kwargs: Any
+    ):
+        super().__init__(exposure, standardize=standardize, **kwargs)
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {}
@@ -213,10 +291,14 @@ class NegativeBinomial(Counts):
         heteroscedastic: Heteroscedastic = False,
         concentration: Concentration = None,
         standardize: Standardize = True,
+        exposure: bool = False,
         **kwargs: Any,
     ):
         super().__init__(
-            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+            exposure,
+            heteroscedastic=heteroscedastic,
+            standardize=standardize,
+            **kwargs,
         )
         if concentration is not None:
             positive_number("concentration", concentration)
@@ -236,6 +318,8 @@ class NegativeBinomial(Counts):
     def _initial_dispersion(self, like: Tensor) -> Tensor:
         """Returns 1 / r at the variance of the training targets, [k]."""
         inverse_mean = ops.exp(-self._value(self.target_shift, like))
+        if self.exposure:
+            inverse_mean = inverse_mean / self._value(self.mean_exposure, like)
         variation = ops.square(self._value(self.target_scale, like))
         return ops.maximum(variation - inverse_mean, inverse_mean)
 

@@ -57,6 +57,9 @@ class Likelihood(_Layer):
             likelihood adds to the variance of the noise: see `with_location_variance`.
         has_expected_log_prob: Whether `expected_log_prob` is defined.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
+        takes_exposure: Whether the likelihood has the argument `exposure`.
+        exposure: Whether the last output is the exposure of the row: see
+            `tfbbb.likelihoods.Poisson`.
         num_classes: Number C of the classes of a classification, set by `build`.
         member_weights: Weights of the members in a mixture, which sum to 1; None for
             equal weights.
@@ -70,6 +73,8 @@ class Likelihood(_Layer):
     integrates_location: bool = False
     has_expected_log_prob: bool = False
     slow_quantiles: bool = False
+    takes_exposure: ClassVar[bool] = False
+    exposure: bool = False
     num_classes: int
     # The values of the variables by their names, of a likelihood without Keras.
     _values: Mapping[str, np.ndarray] | None = None
@@ -230,12 +235,16 @@ class Likelihood(_Layer):
         return True
 
     def adapt(
-        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+        self,
+        targets: ArrayLike,
+        counted: ArrayLike = None,
+        double: bool = False,
+        exposures: ArrayLike = None,
     ) -> None:
         """Sets shift and scale at the first call, and widens the range at each.
 
         `double` targets train in double precision, so that they may differ by less than
-        single precision holds.
+        single precision holds. A likelihood with an `exposure` needs the `exposures`.
         """
 
     @property
@@ -358,7 +367,9 @@ class Likelihood(_Layer):
         """Returns differences of locations as those of `log y`, by default 0."""
         return ops.zeros_like(further)
 
-    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+    def locations(
+        self, targets: ArrayLike, exposures: ArrayLike = None
+    ) -> np.ndarray | None:
         """Returns the locations [n, k] of targets in the network's units, if any."""
         return None
 

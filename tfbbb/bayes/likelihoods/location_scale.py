@@ -131,7 +131,9 @@ class LocationScale(Regression):
         named = dict(zip(self._shape_names, spread, strict=True))
         return {"loc": location, "scale": scale, **named}
 
-    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+    def locations(
+        self, targets: ArrayLike, exposures: ArrayLike = None
+    ) -> np.ndarray | None:
         return self._unlocated(self.check_targets(targets))
 
     def mean(self, outputs: Tensor) -> Tensor:

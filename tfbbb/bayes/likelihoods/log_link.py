@@ -45,7 +45,9 @@ class LogLink(Regression):
         high = np.maximum(np.log(values.max(axis=0)), centre + _LEAST_DISTANCE)
         return np.log(_SMALLEST_SHARE * least), high
 
-    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+    def locations(
+        self, targets: ArrayLike, exposures: ArrayLike = None
+    ) -> np.ndarray | None:
         values = self.check_targets(targets)
         # A count of 0 has no logarithm.
         least = np.exp(self.target_low.numpy().astype(np.float64))

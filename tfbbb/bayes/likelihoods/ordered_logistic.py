@@ -125,7 +125,11 @@ class OrderedLogistic(Classification):
         return bool(self._adapted.numpy())
 
     def adapt(
-        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+        self,
+        targets: ArrayLike,
+        counted: ArrayLike = None,
+        double: bool = False,
+        exposures: ArrayLike = None,
     ) -> None:
         if self.adapted:
             return

@@ -213,26 +213,34 @@ class Regression(Likelihood):
         return (given and not self.standardize) or bool(self._adapted.numpy())
 
     def adapt(
-        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+        self,
+        targets: ArrayLike,
+        counted: ArrayLike = None,
+        double: bool = False,
+        exposures: ArrayLike = None,
     ) -> None:
         bounds = self._widest_range is not None
         adapted = bool(self._adapted.numpy())
         if adapted and not bounds:
             return
         values = self.check_targets(targets, counted)
+        every = [values]
+        if self.exposure:
+            every.append(checked_exposures(exposures, values, counted))
         if counted is not None:
-            values = values[over_targets(counted, values).all(axis=-1)]
-        values = values.reshape(-1, self.num_targets)
+            kept = over_targets(counted, values).all(axis=-1)
+            every = [each[kept] for each in every]
+        every = [each.reshape(-1, each.shape[-1]) for each in every]
         if not adapted:
             self._smallest_spread = _SMALLEST_SPREADS[double]
-            shift, scale = self._shift_and_scale(values)
+            shift, scale = self._shift_and_scale(*every)
             self.target_shift.assign(shift)
             self.target_scale.assign(scale)
             if bounds:
-                self._assign_range(*self._range(values))
+                self._assign_range(*self._range(*every))
             self._adapted.assign(1.0)
         elif bounds:
-            low, high = self._range(values)
+            low, high = self._range(*every)
             self._assign_range(
                 np.minimum(low, self.target_low), np.maximum(high, self.target_high)
             )
@@ -367,6 +375,30 @@ class Regression(Likelihood):
     def _noise(self, raw: Tensor) -> Tensor:
         """Returns the noise in units of the targets' scale."""
         return positive(raw, self._noise_offset)
+
+
+def checked_exposures(
+    exposures: ArrayLike, values: np.ndarray, counted: ArrayLike = None
+) -> np.ndarray:
+    """Returns the exposures of targets [..., k] as positive numbers, [..., 1]."""
+    if exposures is None:
+        raise ValueError(
+            "A likelihood with `exposure=True` needs the exposure of each target. Pass "
+            "`exposures`, or let `fit` read them from the input that "
+            "`tfbbb.layers.Exposure` takes. Received: exposures=None"
+        )
+    found = np.asarray(exposures, np.float64).reshape(*values.shape[:-1], 1)
+    wrong = ~(np.isfinite(found) & (found > 0.0))
+    if counted is not None:
+        wrong &= over_targets(counted, found)
+    if wrong.any():
+        row = int(np.argmax(wrong.reshape(len(found), -1).any(axis=1)))
+        raise ValueError(
+            "Every exposure must be a positive number, such as the days or the "
+            "kilometres in which a count was made; drop or fill the other rows. "
+            f"Received: {found[row].tolist()} in row {row}"
+        )
+    return found
 
 
 def positive(raw: Tensor, offset: float = RAW_UNIT) -> Tensor:

@@ -300,7 +300,8 @@ def _some_rows(manifest: Manifest) -> dict[str, list[Any]]:
     """Returns three rows: of least, of greatest and of missing values."""
     rows: dict[str, list[Any]] = {}
     for feature in manifest.features:
-        values: list[Any] = [feature.low or 0.0, feature.high or 1.0]
+        least = 0.0 if feature.role is None else 1.0
+        values: list[Any] = [feature.low or least, feature.high or 1.0]
         nothing: Any = math.nan
         if feature.kind == "categorical":
             values, nothing = [(feature.categories or ("a",))[0], "?"], ""

@@ -145,9 +145,15 @@ class Baseline:
         return cls("logistic model", bias, slopes)
 
     def predict(
-        self, features: np.ndarray | None, targets: np.ndarray
+        self,
+        features: np.ndarray | None,
+        targets: np.ndarray,
+        relative: np.ndarray | None = None,
     ) -> PredictedRows:
-        """Predicts and scores rows by their targets; a constant has no features."""
+        """Predicts and scores rows by their targets; a constant has no features.
+
+        With `relative` exposures [n], mean and variance are proportional to them.
+        """
         outputs = np.broadcast_to(self.bias, (len(targets), len(self.bias)))
         if self.weights is not None:
             assert features is not None
@@ -157,7 +163,7 @@ class Baseline:
             log_prob = logits[np.arange(len(targets)), targets]
             return PredictedRows(log_prob, np.exp(logits), of_classes=True)
         return score_numbers(
-            outputs, self.scale, targets, _StandardNormal, self.discrete
+            outputs, self.scale, targets, _StandardNormal, self.discrete, relative
         )
 
     def to_dict(self) -> Config:
@@ -183,12 +189,18 @@ class Baseline:
 
 def score_numbers(
     means: np.ndarray,
-    scale: float,
+    scale: float | np.ndarray,
     targets: np.ndarray,
     noise: Any,
     discrete: bool = False,
+    relative: np.ndarray | None = None,
 ) -> PredictedRows:
-    """Scores numbers by `y ~ mean + scale * noise`."""
+    """Scores numbers by `y ~ mean + scale * noise`.
+
+    With `relative` exposures u [n], by `y ~ u * mean + sqrt(u) * scale * noise`.
+    """
+    if relative is not None:
+        means, scale = means * relative[:, np.newaxis], scale * np.sqrt(relative)
     z = (np.asarray(targets, np.float64).reshape(-1) - means[:, 0]) / scale
     if discrete:
         half = 0.5 / scale

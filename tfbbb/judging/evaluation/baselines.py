@@ -30,10 +30,16 @@ class Baselines:
     Attributes:
         encoding: The encoding of the inputs, fitted to the training rows.
         models: The constant and the linear model.
+        exposure: The name of the input that a count is proportional to; None without
+            one. The models are then those of the rate per `unit` of it, and the
+            variance of a count is proportional to the exposure, too.
+        unit: The mean exposure of the training rows.
     """
 
     encoding: InputEncoding
     models: tuple[Baseline, ...]
+    exposure: str | None = None
+    unit: float = 1.0
 
     @classmethod
     def fit(
@@ -46,6 +52,7 @@ class Baselines:
         discrete: bool = False,
         num_rows: int | None = None,
         weights: np.ndarray | None = None,
+        exposure: str | None = None,
     ) -> "Baselines":
         """Fits the baselines to training rows.
 
@@ -60,6 +67,7 @@ class Baselines:
             discrete: Whether the numbers are whole.
             num_rows: Number of training rows, if these are a sample of them.
             weights: The weight of each row, [n]; None for 1.
+            exposure: Name of the input that a count is proportional to.
 
         Example:
 
@@ -72,10 +80,18 @@ class Baselines:
         >>> bool(np.allclose(found, targets, atol=0.1))
         True
         """
+        unit = 1.0
+        if exposure is not None:
+            columns = named_columns(inputs, names)
+            exposures = columns.pop(exposure).astype(np.float64)
+            inputs, unit = columns, float(exposures.mean())
+            relative = exposures / unit
+            targets = targets / relative[:, np.newaxis]
+            weights = relative if weights is None else weights * relative
         encoding = InputEncoding.fit(inputs, names)
         constant = Baseline.constant(targets, num_classes, discrete, weights)
         if not encoding.width:
-            return cls(encoding, (constant,))
+            return cls(encoding, (constant,), exposure, unit)
         rows = _rows_to_fit(
             num_rows or len(targets), len(targets), encoding.width, num_classes
         )
@@ -89,14 +105,24 @@ class Baselines:
             linear = Baseline.logistic(features, targets, num_classes, weights)
         else:
             linear = Baseline.linear(features, targets, discrete, weights)
-        return cls(encoding, (constant, linear))
+        return cls(encoding, (constant, linear), exposure, unit)
 
     def predict(self, inputs: Inputs, targets: np.ndarray) -> dict[str, PredictedRows]:
         """Predicts and scores rows with each baseline, by name."""
         features = None
         if any(model.weights is not None for model in self.models):
             features = self.encoding.transform(inputs)
-        return {model.name: model.predict(features, targets) for model in self.models}
+        relative = self.relative_exposures(inputs)
+        return {
+            model.name: model.predict(features, targets, relative)
+            for model in self.models
+        }
+
+    def relative_exposures(self, inputs: Inputs) -> np.ndarray | None:
+        """Returns the exposures in some inputs over their unit, [n]; None without."""
+        if self.exposure is None:
+            return None
+        return np.asarray(named_columns(inputs)[self.exposure], np.float64) / self.unit
 
     def describe_far(
         self, targets: np.ndarray, name: str, show: Callable[[float], str]
@@ -111,7 +137,7 @@ class Baselines:
             show: Writes a target for people.
         """
         constant = self.models[0]
-        if constant.scale is None:
+        if constant.scale is None or self.exposure is not None:
             return []
         mean, scale = float(constant.bias[0]), constant.scale
         if np.mean(np.abs(targets - mean) > 3.0 * scale) <= 0.5:
@@ -128,6 +154,8 @@ class Baselines:
             "format": _FORMAT,
             "encoding": self.encoding.to_dict(),
             "models": [model.to_dict() for model in self.models],
+            "exposure": self.exposure,
+            "unit": self.unit,
         }
         return json.dumps(values).encode()
 
@@ -148,6 +176,8 @@ class Baselines:
         return cls(
             InputEncoding.from_dict(values["encoding"]),
             tuple(Baseline.from_dict(model) for model in values["models"]),
+            values.get("exposure"),
+            values.get("unit", 1.0),
         )
 
 

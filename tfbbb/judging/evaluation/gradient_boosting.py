@@ -113,13 +113,16 @@ def score_gradient_boosting(
     weights: np.ndarray | None = None,
     num_classes: int = 0,
     discrete: bool = False,
+    relative: np.ndarray | None = None,
 ) -> PredictedRows:
     """Scores outputs with the spread that those of the other folds have.
 
     A number has Student t noise around its mean, whose scale and degrees of freedom are
     the most likely ones of the rows in other folds. Probabilities of classes have the
-    temperature that is the most likely one there.
+    temperature that is the most likely one there. With `relative` exposures [n], the
+    outputs are rates.
     """
+    size = np.ones(len(targets)) if relative is None else relative
     parts, groups = [], [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
     weights = np.ones(len(targets)) if weights is None else weights
     for group in groups:
@@ -131,12 +134,13 @@ def score_gradient_boosting(
             log_prob = logits[np.arange(len(group)), targets[group]]
             parts.append(PredictedRows(log_prob, np.exp(logits), of_classes=True))
         else:
-            scale, df = _fit_noise(targets[others] - outputs[others], weights[others])
+            root = np.sqrt(size[others, np.newaxis])
+            errors = targets[others] / root - outputs[others] * root
+            scale, df = _fit_noise(errors, weights[others])
             scale = positive_scale(scale, targets)
             noise = stats.t(df)
-            parts.append(
-                score_numbers(outputs[group], scale, targets[group], noise, discrete)
-            )
+            rows = outputs[group], scale, targets[group], noise, discrete
+            parts.append(score_numbers(*rows, size[group]))
     return joined(parts, groups)
 
 

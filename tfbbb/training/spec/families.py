@@ -251,3 +251,5 @@ DEFAULT_LIKELIHOODS: dict[Task, LikelihoodPart] = {
     "regression": likelihoods.make("student_t", heteroscedastic=True),
     "classification": likelihoods.make("categorical"),
 }
+# Of counts with an exposure.
+COUNTS = likelihoods.make("negative_binomial")

@@ -88,6 +88,16 @@ class JobSpec(SpecPart):
             examples=[["cement", "water", "age"]],
         ),
     ] = None
+    exposure: Annotated[
+        ColumnName | None,
+        Field(
+            description="The column that a count is counted per: person-days, "
+            "kilometres, insured years. Twice the exposure is exactly twice the "
+            "predicted count, and rows to predict need it.",
+            examples=["person_days"],
+        ),
+        Option(),
+    ] = None
     task: Annotated[
         Task | None,
         Field(
@@ -150,6 +160,14 @@ class JobSpec(SpecPart):
             raise ValueError(f"`features` names the column {name!r} {count} times")
         if self.target in features:
             raise ValueError(f"the target {self.target!r} cannot be a feature as well")
+        for used, role in (
+            (self.target, "target"),
+            *((x, "feature") for x in features),
+        ):
+            if self.exposure == used:
+                raise ValueError(
+                    f"the exposure {self.exposure!r} cannot be the {role} as well"
+                )
         held_out = self.training.validation.column
         if held_out is not None and held_out in (self.target, *features):
             raise ValueError(
@@ -180,6 +198,15 @@ class JobSpec(SpecPart):
     @model_validator(mode="after")
     def _check_task(self) -> Self:
         likelihood, task = self.model.likelihood, self.task
+        if self.exposure is not None and (
+            task == "classification"
+            or (likelihood is not None and not likelihood.family.takes_exposure)
+        ):
+            received = f"the likelihood '{likelihood.name}'" if likelihood else task
+            raise ValueError(
+                "an exposure is one of counts, whose likelihood is 'poisson' or "
+                f"'negative_binomial'; received {received}"
+            )
         if likelihood and task and likelihood.family.task != task:
             raise ValueError(
                 f"the likelihood '{likelihood.name}' is for a "
@@ -188,11 +215,19 @@ class JobSpec(SpecPart):
         return self
 
     @property
+    def asked_task(self) -> Task | None:
+        """The task that the spec says or implies; None if the target tells it."""
+        likelihood = self.model.likelihood
+        if self.exposure is not None:
+            return "regression"
+        return self.task or (likelihood.family.task if likelihood else None)
+
+    @property
     def not_features(self) -> frozenset[str]:
         """The columns that are features only if `features` names them."""
         validation = self.training.validation
-        decided_by = validation.column or validation.group
-        return frozenset({self.target} | ({decided_by} if decided_by else set()))
+        others = (validation.column or validation.group, self.exposure)
+        return frozenset({self.target, *others} - {None})
 
     @property
     def recalibrated_by(self) -> str | None:
@@ -210,6 +245,7 @@ class JobSpec(SpecPart):
         validation, by = self.training.validation, self.recalibrated_by
         named: list[tuple[str, str, Iterable[str | None]]] = [
             ("target", "target", [self.target]),
+            ("exposure", "exposure", [self.exposure]),
             ("recalibration.by", "group", [by]),
             ("training.validation.column", "validation", [validation.column]),
             ("training.validation.time", "time", [validation.time]),
@@ -226,13 +262,25 @@ class JobSpec(SpecPart):
                 f"The table has no column other than the target {self.target!r}.",
                 "features",
             )
-        likelihood, task = self.model.likelihood, self.task
-        task = task or (likelihood.family.task if likelihood else None)
+        task = self.asked_task
+        if self.exposure is not None:
+            _check_exposure(by_name[self.exposure])
         if self.target not in self.columns:
             _check_target(by_name[self.target], task)
             task = task or _task_of(by_name[self.target])
         if task is not None:
             self.recalibration.check_task(task)
+
+
+def _check_exposure(column: Mapping[str, Any]) -> None:
+    """Raises `SpecError` for a column of numbers that are not all positive."""
+    least = column.get("min")
+    if least is not None and least <= 0:
+        raise SpecError(
+            f"The exposure {column['name']!r} must be a positive number in every row, "
+            f"but the least one is {least:g}; drop or fill such rows.",
+            "exposure",
+        )
 
 
 def _task_of(column: Mapping[str, Any]) -> Task | None:

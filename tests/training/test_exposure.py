@@ -102,7 +102,7 @@ def test_a_request_needs_a_positive_exposure(exported):
         for days in (0.0, -1.0, None):
             answer = ask(client, "claims", {"instances": [{**row, "days": days}]})
             assert answer.status_code == 400
-            assert "'days' needs a positive number" in answer.json()["error"]["message"]
+            assert "'days' needs a positive number" in answer.json()["error"]
         (described,) = (
             feature
             for feature in client.get("v1/models/claims").json()["description"][

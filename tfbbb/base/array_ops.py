@@ -166,6 +166,11 @@ def _log_softmax(values: ArrayLike, axis: int = -1) -> Any:
     return importlib.import_module("scipy.special").log_softmax(values, axis=axis)
 
 
+def _logerfc(values: ArrayLike) -> Any:
+    special = importlib.import_module("scipy.special")
+    return special.log_ndtr(-math.sqrt(2.0) * np.asarray(values)) + math.log(2.0)
+
+
 def _log_gamma_correction(x: ArrayLike) -> Any:
     """Returns the rest of Stirling's formula for log Gamma(x), for x of at least 8.
 
@@ -233,6 +238,7 @@ igammainv = _Function(
 lbeta = _Function("tensorflow_probability.math.lbeta", "scipy.special.betaln")
 lgamma = _Function("tensorflow.math.lgamma", "scipy.special.gammaln")
 log = _Function("tensorflow.math.log", "numpy.log")
+logerfc = _Function("tensorflow_probability.math.logerfc", _logerfc)
 log1p = _Function("tensorflow.math.log1p", "numpy.log1p")
 log_gamma_correction = _Function(
     "tensorflow_probability.math.log_gamma_correction", _log_gamma_correction

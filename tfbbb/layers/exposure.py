@@ -34,6 +34,7 @@ class Exposure(keras.layers.Layer):
     2.0
 
     Args:
+        dtype: Data type of the output; half precision ends at 65504.
         **kwargs: Options of `keras.layers.Layer`.
 
     Input shape:
@@ -45,7 +46,6 @@ class Exposure(keras.layers.Layer):
     """
 
     def __init__(self, dtype: Any = "float32", **kwargs: Any):
-        # Half precision ends at 65504.
         super().__init__(dtype=dtype, **kwargs)
 
     def call(self, inputs: list[Tensor]) -> Tensor:

@@ -106,7 +106,7 @@ def test_every_argument_is_restored_from_json(name, arguments):
     assert again.get_config() == likelihood.get_config()
     accepted = inspect.signature(type(likelihood).__init__).parameters
     # The config has these where they are not the default.
-    optional = {"members", "ignore_class"}
+    optional = {"members", "ignore_class", "exposure", "censored"}
     assert set(accepted) - optional - {"self", "kwargs"} <= set(again.get_config())
 
 
@@ -191,6 +191,10 @@ def test_outputs_of_zero_have_the_moments_of_the_targets(name, arguments):
         variance = np.log1p(
             likelihood.variance(outputs) / likelihood.mean(outputs) ** 2
         )
+    elif name == "weibull":
+        found = likelihood.parameters(outputs)
+        targets, mean = np.log(targets), found["loc"]
+        variance = (np.pi * found["scale"]) ** 2 / 6.0
     else:
         mean, variance = likelihood.mean(outputs), likelihood.variance(outputs)
     # The floor of the noise is 1e-4 of it.

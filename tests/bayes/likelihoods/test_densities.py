@@ -30,6 +30,10 @@ REFERENCES = {
     "log_normal": lambda p: stats.lognorm(p["scale"], scale=np.exp(p["loc"])),
     "normal": lambda p: stats.norm(p["loc"], p["scale"]),
     "student_t": lambda p: stats.t(p["df"], p["loc"], p["scale"]),
+    # `loc` is the mean of the logarithm.
+    "weibull": lambda p: stats.weibull_min(
+        1.0 / p["scale"], scale=np.exp(p["loc"] + np.euler_gamma * p["scale"])
+    ),
 }
 
 

@@ -17,6 +17,7 @@ from tfbbb.bayes.likelihoods.normal import Normal
 from tfbbb.bayes.likelihoods.normal_mixture import NormalMixture
 from tfbbb.bayes.likelihoods.ordered_logistic import OrderedLogistic
 from tfbbb.bayes.likelihoods.student_t import StudentT
+from tfbbb.bayes.likelihoods.weibull import Weibull
 
 names, get, make, serialize, deserialize = (
     registry.names,
@@ -53,6 +54,7 @@ __all__ = [
     "OrderedLogistic",
     "Poisson",
     "StudentT",
+    "Weibull",
     "deserialize",
     "get",
     "likelihood_support",

@@ -63,7 +63,8 @@ class Counts(LogLink):
         self.exposure = exposure
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "exposure": self.exposure}
+        config = super().get_config()
+        return {**config, "exposure": True} if self.exposure else config
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         super().build(output_shape)

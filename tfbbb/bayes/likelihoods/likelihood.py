@@ -58,6 +58,9 @@ class Likelihood(_Layer):
         has_expected_log_prob: Whether `expected_log_prob` is defined.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
         takes_exposure: Whether the likelihood has the argument `exposure`.
+        takes_event: Whether the likelihood has the argument `censored`.
+        censored: Whether a target is a time and whether the event happened then: see
+            `tfbbb.likelihoods.Weibull`.
         exposure: Whether the last output is the exposure of the row: see
             `tfbbb.likelihoods.Poisson`.
         num_classes: Number C of the classes of a classification, set by `build`.
@@ -75,6 +78,8 @@ class Likelihood(_Layer):
     slow_quantiles: bool = False
     takes_exposure: ClassVar[bool] = False
     exposure: bool = False
+    takes_event: ClassVar[bool] = False
+    censored: bool = False
     num_classes: int
     # The values of the variables by their names, of a likelihood without Keras.
     _values: Mapping[str, np.ndarray] | None = None

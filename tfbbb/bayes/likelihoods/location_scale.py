@@ -113,6 +113,10 @@ class LocationScale(Regression):
     def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 
+    def _log_survival(self, z: Tensor) -> Tensor:
+        """Returns the log of the probability beyond z, where times are cut off."""
+        raise NotImplementedError
+
     def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
         raise NotImplementedError
 

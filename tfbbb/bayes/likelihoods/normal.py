@@ -36,6 +36,9 @@ class NormalNoise(LocationScale):
     def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
         return standard_normal_cdf(z)
 
+    def _log_survival(self, z: Tensor) -> Tensor:
+        return ops.logerfc(z * math.sqrt(0.5)) - math.log(2.0)
+
     def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
         return ops.ndtri(levels)
 

@@ -192,6 +192,12 @@ class Regression(Likelihood):
         values = np.asarray(targets, dtype=np.float64)
         if target_width(values.shape, self._places, self.target_widths) is None:
             values = values[..., np.newaxis]
+        return self._check_support(values, counted)
+
+    def _check_support(
+        self, values: np.ndarray, counted: ArrayLike = None
+    ) -> np.ndarray:
+        """Returns numbers [..., k]; raises ValueError for those that cannot be."""
         assert self.support is not None
         inside = self.support.contains(values)
         if counted is not None:
@@ -275,7 +281,7 @@ class Regression(Likelihood):
         targets = tf.convert_to_tensor(targets)
         self.width_of(targets, outputs)
         rows = tf.shape(outputs)[:-1]
-        return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
+        return tf.reshape(targets, tf.concat([rows, self.target_widths[-1:]], 0))
 
     @property
     def noise_size(self) -> int:

@@ -1,0 +1,202 @@
+"""Times of which some are cut off."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import onnxruntime
+import pytest
+import tensorflow as tf
+from scipy import integrate, stats
+
+import tfbbb
+from tfbbb.bayes.likelihoods import LogNormal, Weibull
+
+GENERATOR = np.random.default_rng(0)
+KINDS = [(LogNormal, False), (LogNormal, True), (Weibull, False), (Weibull, True)]
+EVERY = pytest.mark.parametrize(("family", "heteroscedastic"), KINDS)
+
+
+def cut_off(times, limits):
+    """Times and events [n, 2]: 0 where a row was still running at its limit."""
+    happened = times <= limits
+    return np.stack([np.where(happened, times, limits), happened], axis=1)
+
+
+TARGETS = cut_off(
+    12.0 * GENERATOR.weibull(1.5, size=400), GENERATOR.uniform(1.0, 30.0, size=400)
+)
+
+
+def built(family, heteroscedastic=False, targets=TARGETS):
+    likelihood = family(heteroscedastic=heteroscedastic, censored=True)
+    likelihood.build((None, likelihood.num_outputs(1)))
+    likelihood.adapt(targets)
+    return likelihood
+
+
+def outputs_for(likelihood, *rows):
+    width = likelihood.num_outputs(1)
+    return 0.7 * np.random.default_rng(1).normal(size=(*rows, width))
+
+
+@EVERY
+def test_events_have_the_density_and_others_the_log_survival(family, heteroscedastic):
+    likelihood = built(family, heteroscedastic)
+    outputs = outputs_for(likelihood, 4)
+    for time in (0.5, 9.0, 40.0):
+        times = np.full((4, 1), time)
+        density, running = (
+            np.exp(likelihood.log_prob(np.hstack([times, np.full((4, 1), x)]), outputs))
+            for x in (1.0, 0.0)
+        )
+        expected = likelihood.prob(times, outputs)[:, 0]
+        np.testing.assert_allclose(density, expected, rtol=1e-9)
+        survival = 1.0 - likelihood.cdf(times, outputs)[:, 0].numpy()
+        np.testing.assert_allclose(running, survival, rtol=1e-7, atol=1e-12)
+
+
+@EVERY
+def test_mean_and_variance_are_those_of_quadrature(family, heteroscedastic):
+    likelihood = built(family, heteroscedastic)
+    outputs = outputs_for(likelihood, 1)
+
+    def integrand(log_time, power):
+        time = np.exp(log_time)
+        return time ** (power + 1) * likelihood.prob([[time]], outputs).numpy()[0, 0]
+
+    total, first, second = (
+        integrate.quad(integrand, -15.0, 15.0, (power,), limit=200)[0]
+        for power in range(3)
+    )
+    assert total == pytest.approx(1.0, rel=1e-6)
+    assert likelihood.mean(outputs).numpy() == pytest.approx(first, rel=1e-6)
+    expected = second - first**2
+    assert likelihood.variance(outputs).numpy() == pytest.approx(expected, rel=1e-5)
+
+
+@EVERY
+def test_log_survival_and_its_gradient_are_right_far_in_the_tail(
+    family, heteroscedastic
+):
+    likelihood = built(family, heteroscedastic)
+    outputs = outputs_for(likelihood, 1)
+    found = {name: x.numpy() for name, x in likelihood.parameters(outputs).items()}
+    loc, scale = found["loc"][0, 0], found["scale"][0, 0]
+    z, expected = 30.0, stats.norm.logsf(30.0)
+    if family is Weibull:
+        z, expected = 6.0, -np.exp(6.0 - np.euler_gamma)
+    time = np.exp(loc + z * scale)
+    log_prob = likelihood.log_prob([[time, 0.0]], outputs).numpy()
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-6)
+    for precision in ("float32", "float64"):
+        moved = tf.Variable(tf.cast(outputs, precision))
+        for target in ([time, 0.0], [time, 1.0], [1e-30, 0.0], [1e-30, 1.0]):
+            with tf.GradientTape() as tape:
+                value = likelihood.log_prob(tf.cast([target], precision), moved)
+            assert np.isfinite(tape.gradient(value, moved)).all()
+    # The longer a row runs, the more its location must rise.
+    with tf.GradientTape() as tape:
+        value = likelihood.log_prob(tf.cast([[time, 0.0]], precision), moved)
+    assert tape.gradient(value, moved)[0, 0] > 0.0
+
+
+@EVERY
+def test_quantiles_invert_the_distribution_and_samples_follow_it(
+    family, heteroscedastic
+):
+    likelihood = built(family, heteroscedastic)
+    outputs = outputs_for(likelihood, 1)
+    levels = np.array([[1e-9], [0.01], [0.5], [0.99], [1.0 - 1e-9]])
+    values = likelihood.quantile(levels, outputs)
+    np.testing.assert_allclose(likelihood.cdf(values, outputs), levels, rtol=1e-6)
+    noise = GENERATOR.normal(size=(4000, 1))
+    drawn = likelihood.sample(np.repeat(outputs, 4000, axis=0), noise)
+    up_to = likelihood.cdf(drawn, np.repeat(outputs, 4000, axis=0)).numpy()[:, 0]
+    # The largest of 4000 deviations exceeds this once in a thousand times.
+    assert stats.kstest(up_to, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("family", [LogNormal, Weibull])
+def test_start_does_not_take_limits_for_times(family):
+    logs = GENERATOR.normal(3.0, 0.8, size=4000)
+    targets = cut_off(np.exp(logs), np.full(4000, 12.0))
+    assert targets[:, 1].mean() < 0.3
+    likelihood = built(family, targets=targets)
+    # Of 1000 events of 4000 rows: some 3 per cent of a deviation.
+    assert likelihood.target_shift.numpy() == pytest.approx(3.0, abs=0.15)
+    assert likelihood.target_scale.numpy() == pytest.approx(0.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        ([[1.0, 2.0], [2.0, 1.0]], "tells the event"),
+        ([[1.0, np.nan], [2.0, 1.0]], "tells the event"),
+        ([[1.0, 0.0], [2.0, 0.0]], "happened in no row"),
+        ([[0.0, 1.0], [2.0, 1.0]], "must be"),
+        ([[1.0], [2.0]], "must have the shape"),
+    ],
+)
+def test_wrong_targets_are_named(targets, said):
+    with pytest.raises(ValueError, match=said):
+        built(Weibull, targets=np.array(targets))
+
+
+def network(likelihood):
+    columns = {"x": keras.Input((), name="x")}
+    x = keras.ops.expand_dims(columns["x"], -1)
+    outputs = tfbbb.layers.DenseVariational(likelihood.num_outputs(1))(x)
+    return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
+
+
+@pytest.mark.parametrize("family", [LogNormal, Weibull])
+def test_a_network_learns_times_of_which_many_are_cut_off(family):
+    x = GENERATOR.normal(size=3000).astype("float32")
+    noise = GENERATOR.normal(size=3000)
+    if family is Weibull:
+        noise = np.log(GENERATOR.exponential(size=3000) / np.log(2.0))
+    times = np.exp(2.0 + 0.7 * x + 0.5 * noise)
+    targets = cut_off(times, GENERATOR.exponential(8.0, size=3000))
+    assert targets[:, 1].mean() < 0.6
+    model = network(family(censored=True))
+    model.compile(tfbbb.optimizers.Adam(0.05))
+    model.fit({"x": x}, targets, epochs=15, verbose=0)
+    found = model.predictive({"x": np.array([-1.0, 0.0, 1.0])}, 200)
+    medians = found.quantile(0.5)[:, 0]
+    np.testing.assert_allclose(medians, np.exp([1.3, 2.0, 2.7]), rtol=0.1)
+    # Intervals are those of the time itself: they hold times that were cut off.
+    lower, upper = model.predictive({"x": x}, 100).interval(0.8)
+    inside = (lower[:, 0] <= times) & (times <= upper[:, 0])
+    # 3000 rows: a standard error of 0.7 per cent, and 1 to 2 of what was learned.
+    assert inside.mean() == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.parametrize("family", [LogNormal, Weibull])
+def test_every_copy_answers_as_the_live_model(family, tmp_path: Path):
+    model = network(family(censored=True))
+    model.likelihood.adapt(TARGETS)
+    rows = {"x": np.array([0.3, -1.2], "float32")}
+    targets = np.array([[3.0, 1.0], [20.0, 0.0]])
+    live = model.predictive(rows, 20, "weight")
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    model.export_predictive(tmp_path / "model", method="weight", num_samples=20)
+    answers = [again.predictive(rows, 20, "weight")]
+    for engine in ("numpy", "tensorflow"):
+        loaded = tfbbb.load(tmp_path / "model", engine=engine)
+        answers.append(loaded.predictive(rows, 20, method="weight"))
+    for found in answers:
+        for name in ("mean", "variance", "epistemic"):
+            np.testing.assert_allclose(
+                getattr(found, name), getattr(live, name), rtol=1e-4, err_msg=name
+            )
+        for question, given in (("log_prob", targets), ("quantiles", [0.1, 0.9])):
+            np.testing.assert_allclose(
+                found.ask(question, given), live.ask(question, given), rtol=1e-4
+            )
+    path = tmp_path / "model.onnx"
+    model.export_predictive(path, format="onnx", num_samples=20)
+    session = onnxruntime.InferenceSession(path)
+    (mean,) = session.run(["mean"], rows)
+    np.testing.assert_allclose(mean, live.mean, rtol=1e-4)

@@ -99,10 +99,14 @@ def test_a_request_needs_a_positive_exposure(exported):
         )
         means = [answer["predictions"][0]["mean"][0] for answer in (once, twice)]
         assert means[1] == pytest.approx(2.0 * means[0], rel=1e-6)
-        for days in (0.0, -1.0, None):
+        for days, said in (
+            (0.0, "needs a positive number"),
+            (-1.0, "needs a positive number"),
+            (None, "has no value"),
+        ):
             answer = ask(client, "claims", {"instances": [{**row, "days": days}]})
             assert answer.status_code == 400
-            assert "'days' needs a positive number" in answer.json()["error"]
+            assert f"'days' {said}" in answer.json()["error"]
         (described,) = (
             feature
             for feature in client.get("v1/models/claims").json()["description"][

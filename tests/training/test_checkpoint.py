@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from tests.small_disk import small_files
+from tests.waiting import set_clock
+from tfbbb.training import checkpoint
 from tfbbb.training.checkpoint import Checkpoints
 
 STATE = {"best": {"epoch": 3, "val_nll": 0.1}}
@@ -91,7 +93,7 @@ def test_a_checkpoint_of_another_training_is_ignored(tmp_path):
 
 def test_a_checkpoint_is_due_when_its_time_has_passed(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("tfbbb.training.checkpoint.time.monotonic", lambda: now[0])
+    set_clock(monkeypatch, checkpoint, monotonic=lambda: now[0])
     checkpoints = Checkpoints(tmp_path, 30, "of this")
     assert not checkpoints.due
     now[0] = 130.0

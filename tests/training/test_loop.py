@@ -8,11 +8,13 @@ import tensorflow as tf
 
 import tfbbb
 from tests.training import trainings
+from tests.waiting import set_clock
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes.kl_schedules import LinearWarmup
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
+from tfbbb.training import loop
 from tfbbb.training.job_clock import Interrupted
 from tfbbb.training.loop import Steps
 from tfbbb.training.spec.training import EarlyStopping
@@ -58,7 +60,7 @@ def slow_steps(monkeypatch):
 
     def given(first_seconds, before=lambda: None):
         now = [0.0]
-        monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+        set_clock(monkeypatch, loop, monotonic=lambda: now[0])
         ended = Steps.on_train_batch_end
 
         def timed(steps, batch, logs):

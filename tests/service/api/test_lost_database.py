@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from service.api import last_known
 from service.api.keys.credential import Scope
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import create_key, revoke_key
@@ -17,6 +18,7 @@ from service.api.labels.repository import LabelRoutes, delete, move
 from service.shared.database import Database
 from service.shared.errors import Unauthenticated, UnknownLabel
 from tests.service.recorded import database_with_versions
+from tests.waiting import set_clock
 
 _numbers = itertools.count()
 Lose = Callable[[], AbstractContextManager[None]]
@@ -49,11 +51,7 @@ def lose(database: Database, monkeypatch: pytest.MonkeyPatch) -> Lose:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that keys and labels see, which only a test changes."""
     now = [1000.0]
-
-    class Time:
-        monotonic = staticmethod(lambda: now[0])
-
-    monkeypatch.setattr("service.api.last_known.time", Time)
+    set_clock(monkeypatch, last_known, monotonic=lambda: now[0])
     return now
 
 

@@ -10,6 +10,7 @@ from service.job_process.heartbeat import Heartbeat
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
 from tests.service.queued import cancel, epochs, job, leased, let_expire, submitted
+from tests.waiting import set_clock
 from tfbbb.training.job_clock import Progress
 
 
@@ -65,7 +66,7 @@ def test_job_over_a_limit_ends_its_process_with_the_reason(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, ends, heartbeats = [0.0], [], {}
-    monkeypatch.setattr(heartbeat_module.time, "monotonic", lambda: now[0])
+    set_clock(monkeypatch, heartbeat_module, monotonic=lambda: now[0])
     for name in ("too long", "cancelled", "stale"):
         submitted(queue)
         lease = leased(queue)

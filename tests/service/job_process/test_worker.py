@@ -20,6 +20,7 @@ from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 from tests.service.job_process.stand_in_worker import CountingTrainer
 from tests.service.queued import add_table, events, job, leased, states, submitted
+from tests.waiting import set_clock
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -98,7 +99,7 @@ def test_upload_prepares_an_idle_worker_for_some_minutes(
     assert should_stop()
     worker.step()
     later = time.monotonic() + worker_module._WARM_SECONDS + 1
-    monkeypatch.setattr(worker_module.time, "monotonic", lambda: later)
+    set_clock(monkeypatch, worker_module, monotonic=lambda: later)
     with pytest.raises(StartedAnewError):
         worker.step()
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from service.predicting import batcher as batcher_module
 from service.predicting.batcher import Batcher, Portion, Task
 from service.predicting.pace import Pace
 from service.shared.errors import DeadlineExceeded, Overloaded
 from service.shared.settings import Settings
+from tests.waiting import set_clock
 
 
 class Queue:
@@ -287,8 +289,12 @@ async def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machin
     monkeypatch: pytest.MonkeyPatch, computed: float, waited: float, is_refused: bool
 ) -> None:
     processor, wall = [0.0], [0.0]
-    monkeypatch.setattr(time, "thread_time", lambda: processor[0])
-    monkeypatch.setattr(time, "monotonic", lambda: wall[0])
+    set_clock(
+        monkeypatch,
+        batcher_module,
+        thread_time=lambda: processor[0],
+        monotonic=lambda: wall[0],
+    )
     queue = Queue()
     with contextlib.ExitStack() as admitted:
         for _ in range(256):

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from service.api.labels.repository import move
+from service.predicting import version as version_module
 from service.predicting.adoption import Ledger
 from service.predicting.descriptions import model_status, model_summary
 from service.predicting.metrics import loaded_metrics
@@ -20,6 +21,7 @@ from service.predicting.version import VersionState
 from service.shared.database import Database
 from service.shared.errors import Unavailable
 from tests.service.stores import directory_store
+from tests.waiting import set_clock
 from tfbbb.export import reader
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import MANIFEST_PATH
@@ -97,7 +99,7 @@ def stumbling(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> mock.Mock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, which passes only where a test says."""
     now = [time.monotonic()]
-    monkeypatch.setattr("service.predicting.version.time.monotonic", lambda: now[0])
+    set_clock(monkeypatch, version_module, monotonic=lambda: now[0])
     return now
 
 

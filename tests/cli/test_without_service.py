@@ -32,7 +32,7 @@ for arguments in {commands!r}:
 """
 
 
-def run(*commands: list[str]) -> subprocess.CompletedProcess[str]:
+def run(*commands):
     """Runs commands, until one fails, in one process without the extra."""
     program = PROGRAM.format(
         missing=sorted(errors._SERVICE_PACKAGES), commands=commands

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,7 +33,7 @@ class Answering:
 
 
 @contextmanager
-def answering(*answers: Answer) -> Iterator[Answering]:
+def answering(*answers):
     """Runs a server that gives the answers in turn, the last one again and again."""
     service = Answering()
     left = list(answers)
@@ -42,7 +41,7 @@ def answering(*answers: Answer) -> Iterator[Answering]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def answer(self) -> None:
+        def answer(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): text for name, text in self.headers.items()}
             service.requests.append(Request(self.command, self.path, headers, body))
@@ -64,7 +63,7 @@ def answering(*answers: Answer) -> Iterator[Answering]:
 
         do_GET = do_POST = do_PUT = do_DELETE = answer
 
-        def log_message(self, format: str, *arguments: Any) -> None:
+        def log_message(self, format, *arguments):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

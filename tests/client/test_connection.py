@@ -18,7 +18,7 @@ JOB = {
 }
 
 
-def test_importing_the_client_imports_no_tensorflow() -> None:
+def test_importing_the_client_imports_no_tensorflow():
     program = """
 import sys
 import tfbbb.client
@@ -30,7 +30,7 @@ print([n for n in ("tensorflow", "keras", "pandas", "fastapi") if n in sys.modul
     assert done.stdout == "[]\n"
 
 
-def test_the_environment_sets_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_address_and_key(monkeypatch):
     with answering(Answer(body={"models": []})) as service:
         monkeypatch.setenv("TFBBB_URL", f"{service.url}/")
         monkeypatch.setenv("TFBBB_KEY", "prefix.secret")
@@ -44,7 +44,7 @@ def test_the_environment_sets_address_and_key(monkeypatch: pytest.MonkeyPatch) -
     assert second.headers["authorization"] == "Bearer other.secret"
 
 
-def test_a_service_error_has_the_message_of_the_service() -> None:
+def test_a_service_error_has_the_message_of_the_service():
     with answering(Answer(404, {"error": "There is no job 7."})) as service:
         with Client(service.url) as client, pytest.raises(ServiceError) as refusal:
             client.job("7")
@@ -53,7 +53,7 @@ def test_a_service_error_has_the_message_of_the_service() -> None:
     assert str(refusal.value) == refusal.value.message == "There is no job 7."
 
 
-def test_a_missing_key_error_names_the_remedies() -> None:
+def test_a_missing_key_error_names_the_remedies():
     with (
         answering(Answer(401, {"error": "send `Authorization: Bearer`"})) as service,
         pytest.raises(ServiceError) as refusal,
@@ -64,7 +64,7 @@ def test_a_missing_key_error_names_the_remedies() -> None:
 
 
 @pytest.mark.parametrize("body", ["<html>", '{"detail": 1}'])
-def test_an_error_of_a_proxy_gives_its_status(body: str) -> None:
+def test_an_error_of_a_proxy_gives_its_status(body):
     with (
         answering(Answer(413, body)) as service,
         Client(service.url) as client,
@@ -73,7 +73,7 @@ def test_an_error_of_a_proxy_gives_its_status(body: str) -> None:
         client.models()
 
 
-def test_a_refused_connection_is_one_sentence() -> None:
+def test_a_refused_connection_is_one_sentence():
     with answering(LOST) as service:
         pass
     with (
@@ -84,12 +84,12 @@ def test_a_refused_connection_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "http://[::1"])
-def test_an_invalid_address_is_one_sentence(url: str) -> None:
+def test_an_invalid_address_is_one_sentence(url):
     with pytest.raises(ClientError, match="Received: "):
         Client(url)
 
 
-def test_an_idempotent_request_is_retried_after_a_lost_response() -> None:
+def test_an_idempotent_request_is_retried_after_a_lost_response():
     busy = Answer(503, {"error": "not ready"})
     with answering(LOST, busy, LOST, Answer(body={"models": []})) as service:
         with Client(service.url) as client:
@@ -97,7 +97,7 @@ def test_an_idempotent_request_is_retried_after_a_lost_response() -> None:
         assert len(service.requests) == 4
 
 
-def test_a_block_of_rows_waits_for_a_busy_service() -> None:
+def test_a_block_of_rows_waits_for_a_busy_service():
     busy = Answer(503, {"error": "busy"}, headers={"Retry-After": "0"})
     refused = Answer(400, {"error": "Row 1 does not fit."})
     with answering(*[busy] * 8, refused) as service:
@@ -110,14 +110,14 @@ def test_a_block_of_rows_waits_for_a_busy_service() -> None:
         assert len(service.requests) == 9
 
 
-def test_a_request_is_sent_at_most_six_times() -> None:
+def test_a_request_is_sent_at_most_six_times():
     with answering(LOST) as service:
         with Client(service.url) as client, pytest.raises(UnreachableError):
             client.models()
         assert len(service.requests) == 6
 
 
-def test_an_upload_is_not_retried(tmp_path) -> None:
+def test_an_upload_is_not_retried(tmp_path):
     path = tmp_path / "houses.csv"
     path.write_text("area,price\n1,2\n")
     with answering(LOST) as service:
@@ -126,7 +126,7 @@ def test_an_upload_is_not_retried(tmp_path) -> None:
         assert len(service.requests) == 1
 
 
-def test_a_retried_submission_has_the_same_idempotency_key() -> None:
+def test_a_retried_submission_has_the_same_idempotency_key():
     with answering(LOST, Answer(201, JOB)) as service, Client(service.url) as client:
         job = client.train("0" * 24, "price", name="houses", priority=3)
         assert job.state == "queued"

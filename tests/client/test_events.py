@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 
@@ -10,12 +9,12 @@ from tfbbb.client.event_stream import read_events
 LOST = Answer(status=None)
 
 
-def job(state: str, **fields: Any) -> Answer:
+def job(state, **fields):
     known = {"name": "houses", "progress": {}, "error": None, "version": None}
     return Answer(body={"id": "1" * 24, "state": state, **known, **fields})
 
 
-def stream(*events: tuple[int, str, dict[str, Any]], broken: bool = False) -> Answer:
+def stream(*events, broken=False):
     text = "".join(
         f"event: {type_}\ndata: {json.dumps(data)}\nid: {number}\n\n"
         for number, type_, data in events
@@ -28,7 +27,7 @@ EPOCH = (2, "epoch", {"epoch": 1, "epochs": 1, "nll": 0.5})
 DONE = (3, "state", {"state": "succeeded", "attempt": 1, "version": 4})
 
 
-def test_comments_and_events_without_data_are_skipped() -> None:
+def test_comments_and_events_without_data_are_skipped():
     text = ": ping\n\nid: 1\nevent: state\ndata: {}\n\nretry: 5\n\nid: 2\ndata:[]\n\n"
     lines = text.split("\n")
     assert [(e.id, e.type, e.data) for e in read_events(lines)] == [
@@ -37,7 +36,7 @@ def test_comments_and_events_without_data_are_skipped() -> None:
     ]
 
 
-def test_a_broken_stream_continues_after_the_last_event() -> None:
+def test_a_broken_stream_continues_after_the_last_event():
     with (
         answering(
             job("queued"),
@@ -57,7 +56,7 @@ def test_a_broken_stream_continues_after_the_last_event() -> None:
     assert [after for after in asked if after] == ["0", "1", "1", "2", "2"]
 
 
-def test_events_raise_if_the_service_stays_unreachable() -> None:
+def test_events_raise_if_the_service_stays_unreachable():
     with (
         answering(job("queued"), stream(QUEUED, broken=True), LOST) as service,
         Client(service.url) as client,
@@ -68,7 +67,7 @@ def test_events_raise_if_the_service_stays_unreachable() -> None:
             next(listening)
 
 
-def test_wait_reports_every_event_and_returns_the_job() -> None:
+def test_wait_reports_every_event_and_returns_the_job():
     told = []
     with (
         answering(
@@ -85,7 +84,7 @@ def test_wait_reports_every_event_and_returns_the_job() -> None:
     assert list(map(str, told)) == ["queued", "epoch 1 of 1, nll 0.5", "succeeded"]
 
 
-def test_wait_raises_the_reason_of_a_failed_job() -> None:
+def test_wait_raises_the_reason_of_a_failed_job():
     failed = (2, "state", {"state": "failed", "attempt": 1})
     with (
         answering(

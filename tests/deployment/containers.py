@@ -1,7 +1,6 @@
 """What a container of the service must fit: its settings, and the image."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from service.app import create_app
@@ -16,7 +15,7 @@ USER = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[-1]
 VOLUMES = set(re.findall(r'"(/[^"]+)"', DOCKERFILE.partition("\nVOLUME ")[2]))
 
 
-def settings(environment: Mapping[str, str]) -> Settings:
+def settings(environment):
     """Returns the settings of an environment, all of which must exist."""
     ours = {name: value for name, value in environment.items() if name[:6] == "TFBBB_"}
     known = {Settings.variable(name) for name in Settings.model_fields}
@@ -24,7 +23,7 @@ def settings(environment: Mapping[str, str]) -> Settings:
     return Settings.from_environment(ours)
 
 
-def answers_without_key(path: str) -> bool:
+def answers_without_key(path):
     """Returns whether the service answers GET of a path, and asks for no key."""
     operation = create_app(Settings()).openapi()["paths"].get(path, {}).get("get")
     return operation is not None and "security" not in operation

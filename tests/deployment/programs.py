@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-def program(name: str, how: str) -> str:
+def program(name, how):
     """Returns the path of a program, beside this Python or elsewhere."""
     here = Path(sys.executable).parent
     path = shutil.which(name, path=f"{here}:{os.environ['PATH']}")

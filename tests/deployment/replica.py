@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if self.path == "/events":
             self._send_events()
         else:
             self._answer(sys.argv[1])
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         length = int(self.headers["Content-Length"])
         body = self.rfile.read(length)
         if self.path.removesuffix(":predict") == f"/{sys.argv[1]}":
@@ -26,14 +26,14 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._answer(str(len(body)))
 
-    def _answer(self, text: str) -> None:
+    def _answer(self, text):
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.send_header("X-Scheme", self.headers.get("X-Forwarded-Proto", ""))
         self.end_headers()
         self.wfile.write(text.encode())
 
-    def _send_events(self) -> None:
+    def _send_events(self):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"data: last\n\n")
         self.close_connection = True
 
-    def log_message(self, *arguments: object) -> None:
+    def log_message(self, *arguments):
         pass
 
 

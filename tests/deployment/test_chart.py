@@ -2,8 +2,6 @@
 
 import json
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -60,17 +58,15 @@ class Helm:
         folder: A folder for values.
     """
 
-    def __init__(self, path: str, folder: Path) -> None:
+    def __init__(self, path, folder):
         self._path, self._values = path, folder / "values.json"
 
-    def run(
-        self, *command: str, values: dict[str, Any]
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *command, values):
         self._values.write_text(json.dumps(values))
         arguments = (self._path, *command, CHART, "--values", self._values)
         return subprocess.run(arguments, capture_output=True, text=True)
 
-    def render(self, values: dict[str, Any]) -> list[Any]:
+    def render(self, values):
         """Returns the objects of a release named `test`."""
         done = self.run("template", "test", values=REQUIRED | values)
         assert done.returncode == 0, done.stderr
@@ -78,22 +74,22 @@ class Helm:
 
 
 @pytest.fixture(scope="module")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+def helm(tmp_path_factory):
     path = program("helm", "`make helm` puts it beside Python")
     return Helm(path, tmp_path_factory.mktemp("helm"))
 
 
 @pytest.fixture(scope="module")
-def objects(helm: Helm) -> dict[str, list[Any]]:
+def objects(helm):
     """The rendered objects by the name of their values."""
     return {name: helm.render(values) for name, values in VALUES.items()}
 
 
-def of_kind(objects: list[Any], kind: str) -> list[Any]:
+def of_kind(objects, kind):
     return [found for found in objects if found["kind"] == kind]
 
 
-def deployment(objects: list[Any], workload: str) -> Any:
+def deployment(objects, workload):
     (found,) = (
         found
         for found in of_kind(objects, "Deployment")
@@ -102,31 +98,29 @@ def deployment(objects: list[Any], workload: str) -> Any:
     return found["spec"]
 
 
-def pod(objects: list[Any], workload: str) -> Any:
+def pod(objects, workload):
     return deployment(objects, workload)["template"]["spec"]
 
 
-def environment(objects: list[Any], workload: str) -> dict[str, str]:
+def environment(objects, workload):
     (container,) = pod(objects, workload)["containers"]
     return {variable["name"]: variable["value"] for variable in container["env"]}
 
 
 @pytest.mark.parametrize("values", VALUES)
-def test_helm_finds_no_fault_in_the_chart(helm: Helm, values: str) -> None:
+def test_helm_finds_no_fault_in_the_chart(helm, values):
     done = helm.run("lint", "--strict", values=REQUIRED | VALUES[values])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
 @pytest.mark.parametrize("values", VALUES)
-def test_rendered_objects_follow_the_schemas_of_kubernetes(
-    objects: dict[str, list[Any]], values: str, version: str
-) -> None:
+def test_rendered_objects_follow_the_schemas_of_kubernetes(objects, values, version):
     for found in objects[values]:
         kubernetes_validate.validate(found, version, strict=True)
 
 
-def test_optional_objects_are_rendered_on_demand(objects: dict[str, list[Any]]) -> None:
+def test_optional_objects_are_rendered_on_demand(objects):
     kinds = {name: {found["kind"] for found in objects[name]} for name in VALUES}
     always = {"Deployment", "Service", "ServiceAccount", "PodDisruptionBudget"}
     assert kinds["required"] == always
@@ -135,16 +129,14 @@ def test_optional_objects_are_rendered_on_demand(objects: dict[str, list[Any]]) 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("values", VALUES)
-def test_settings_of_each_container_exist(
-    objects: dict[str, list[Any]], values: str, workload: str
-) -> None:
+def test_settings_of_each_container_exist(objects, values, workload):
     found = settings(environment(objects[values], workload))
     assert found.store == REQUIRED["store"]
     assert (found.job_slots == 0) == (workload == "api")
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) -> None:
+def test_containers_fit_the_image(objects, workload):
     spec = pod(objects["required"], workload)
     (container,) = spec["containers"]
     # The API predicts, without TensorFlow.
@@ -162,7 +154,7 @@ def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) 
     assert spec["enableServiceLinks"] is False
 
 
-def test_probes_ask_paths_of_the_service(objects: dict[str, list[Any]]) -> None:
+def test_probes_ask_paths_of_the_service(objects):
     (container,) = pod(objects["required"], "api")["containers"]
     paths = {
         probe: container[f"{probe}Probe"]["httpGet"]["path"]
@@ -176,9 +168,7 @@ def test_probes_ask_paths_of_the_service(objects: dict[str, list[Any]]) -> None:
     assert not [name for name in worker if name.endswith("Probe")]
 
 
-def test_service_and_budget_select_the_replicas_alone(
-    objects: dict[str, list[Any]],
-) -> None:
+def test_service_and_budget_select_the_replicas_alone(objects):
     (service,) = of_kind(objects["required"], "Service")
     (budget,) = of_kind(objects["required"], "PodDisruptionBudget")
     selector = service["spec"]["selector"]
@@ -200,9 +190,7 @@ def test_service_and_budget_select_the_replicas_alone(
         ({"ingress": {"enabled": True}}, "host"),
     ],
 )
-def test_wrong_values_are_refused(
-    helm: Helm, values: dict[str, Any], message: str
-) -> None:
+def test_wrong_values_are_refused(helm, values, message):
     done = helm.run("template", "test", values=REQUIRED | values)
     assert done.returncode != 0
     assert message in done.stderr

@@ -1,7 +1,6 @@
 """`compose.yaml` is valid, and fits the settings and the image of the service."""
 
 import re
-from typing import Any
 
 import pytest
 import yaml
@@ -24,10 +23,10 @@ API, WORKERS = ["api-1", "api-2"], ["worker"]
 _VARIABLE = re.compile(r"\$\{(\w+):([-?])([^}]*)\}")
 
 
-def interpolated(text: str, variables: dict[str, str]) -> str:
+def interpolated(text, variables):
     """Replaces variables as Docker Compose does."""
 
-    def value(match: re.Match[str]) -> str:
+    def value(match):
         name, operator, rest = match.groups()
         if operator == "?" and name not in variables:
             raise KeyError(name)
@@ -37,32 +36,32 @@ def interpolated(text: str, variables: dict[str, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
+def text():
     return (ROOT / "compose.yaml").read_text()
 
 
 @pytest.fixture(scope="module")
-def compose(text: str) -> Any:
+def compose(text):
     secrets = {name: f"of.{name}" for name in SECRETS}
     return yaml.safe_load(interpolated(text, secrets))
 
 
 @pytest.fixture(scope="module")
-def services(compose: Any) -> Any:
+def services(compose):
     return compose["services"]
 
 
-def test_file_follows_the_compose_specification(compose: Any) -> None:
+def test_file_follows_the_compose_specification(compose):
     PyCompose.from_yaml(yaml.safe_dump(compose)).validate()
 
 
 @pytest.mark.parametrize("name", sorted(SECRETS))
-def test_missing_secret_stops_the_start(text: str, name: str) -> None:
+def test_missing_secret_stops_the_start(text, name):
     with pytest.raises(KeyError, match=name):
         interpolated(text, dict.fromkeys(SECRETS - {name}, "x"))
 
 
-def test_every_secret_comes_from_a_variable(services: Any) -> None:
+def test_every_secret_comes_from_a_variable(services):
     given = {
         f"{service}.{name}": value
         for service, definition in services.items()
@@ -76,7 +75,7 @@ def test_every_secret_comes_from_a_variable(services: Any) -> None:
 
 
 @pytest.mark.parametrize("name", API + WORKERS)
-def test_settings_of_each_service_exist(services: Any, name: str) -> None:
+def test_settings_of_each_service_exist(services, name):
     found = settings(services[name]["environment"])
     assert (found.job_slots == 0) == (name in API)
     memory = services[name]["deploy"]["resources"]["limits"]["memory"]
@@ -89,7 +88,7 @@ def test_settings_of_each_service_exist(services: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", API + WORKERS)
-def test_image_and_mounts_of_each_service_fit(services: Any, name: str) -> None:
+def test_image_and_mounts_of_each_service_fit(services, name):
     stage = "predict" if name in API else "full"
     assert services[name]["build"]["target"] == stage
     assert stage in STAGES
@@ -101,14 +100,14 @@ def test_image_and_mounts_of_each_service_fit(services: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", API)
-def test_health_check_asks_a_path_of_the_service(services: Any, name: str) -> None:
+def test_health_check_asks_a_path_of_the_service(services, name):
     command = services[name]["healthcheck"]["test"][-1]
     (port, path) = re.findall(r"http://127\.0\.0\.1:(\d+)([\w/]+)", command)[0]
     assert int(port) == PORT
     assert answers_without_key(path)
 
 
-def test_balancer_knows_every_replica(services: Any) -> None:
+def test_balancer_knows_every_replica(services):
     given = services["balancer"]["environment"]
     replicas = [value for name, value in given.items() if name.startswith("REPLICA_")]
     assert replicas == [f"{name}:{PORT}" for name in API]
@@ -116,7 +115,7 @@ def test_balancer_knows_every_replica(services: Any) -> None:
     assert proxy == f"balancer{given['LISTEN']}"
 
 
-def test_no_container_runs_as_root(services: Any) -> None:
+def test_no_container_runs_as_root(services):
     # The service has the user of its image, and PostgreSQL that of its own.
     users = {name: definition.get("user") for name, definition in services.items()}
     assert USER != "0"
@@ -124,7 +123,7 @@ def test_no_container_runs_as_root(services: Any) -> None:
     assert not {"0", "root", "0:0"} & set(users.values())
 
 
-def test_only_the_proxy_is_reachable(compose: Any) -> None:
+def test_only_the_proxy_is_reachable(compose):
     services = compose["services"]
     assert [name for name in services if "ports" in services[name]] == ["proxy"]
     assert compose["networks"]["inside"]["internal"] is True

@@ -5,7 +5,6 @@ import os
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -28,25 +27,23 @@ class Replica:
         name: The text of its answers.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         command = (sys.executable, Path(__file__).with_name("replica.py"), name)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
-        assert self._process.stdout is not None
         self.address = f"127.0.0.1:{int(self._process.stdout.readline())}"
 
-    def send_last_event(self) -> None:
-        assert self._process.stdin is not None
+    def send_last_event(self):
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
-    def kill(self) -> None:
+    def kill(self):
         with self._process as process:
             process.kill()
 
 
 @pytest.fixture
-def replicas() -> Iterator[list[Replica]]:
+def replicas():
     replicas = [Replica("one"), Replica("two")]
     yield replicas
     for replica in replicas:
@@ -54,7 +51,7 @@ def replicas() -> Iterator[list[Replica]]:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def certificate(tmp_path_factory):
     """A self-signed certificate of 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "certificate.pem", folder / "key.pem"
@@ -66,9 +63,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @contextmanager
-def running(
-    folder: Path, certificate: tuple[Path, Path], replicas: list[Replica]
-) -> Iterator[httpx.Client]:
+def running(folder, certificate, replicas):
     """Runs the proxies until the block ends; yields a client of them."""
     caddy = program("caddy", "`apt-get install caddy` installs it")
     haproxy = program("haproxy", "`apt-get install haproxy` installs it")
@@ -109,21 +104,19 @@ def running(
         yield stack.enter_context(client)
 
 
-def post(client: httpx.Client, path: str, content: bytes = b"body") -> str:
+def post(client, path, content=b"body"):
     """Posts a body; returns the answer, or the status of a refusal."""
     response = client.post(path, content=content)
     return response.text if response.is_success else str(response.status_code)
 
 
-def test_proxy_asks_a_path_of_the_service_for_health() -> None:
+def test_proxy_asks_a_path_of_the_service_for_health():
     text = (ROOT / "deploy" / "haproxy.cfg").read_text()
     (path,) = (line.split()[3] for line in text.splitlines() if "httpchk" in line)
     assert answers_without_key(path)
 
 
-def test_proxy_serves_tls_and_spreads_requests(
-    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
-) -> None:
+def test_proxy_serves_tls_and_spreads_requests(tmp_path, certificate, replicas):
     with running(tmp_path, certificate, replicas) as client:
         answer = client.get("/")
         assert answer.headers["X-Scheme"] == "https"
@@ -140,9 +133,7 @@ def test_proxy_serves_tls_and_spreads_requests(
             assert "data: last" in list(lines)
 
 
-def test_killed_replica_costs_no_request(
-    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
-) -> None:
+def test_killed_replica_costs_no_request(tmp_path, certificate, replicas):
     with running(tmp_path, certificate, replicas) as client:
         assert {client.get("/").text for _ in range(20)} == {"one", "two"}
         replicas[0].kill()
@@ -152,8 +143,8 @@ def test_killed_replica_costs_no_request(
 
 
 def test_broken_connection_costs_at_most_its_own_request(
-    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
-) -> None:
+    tmp_path, certificate, replicas
+):
     with running(tmp_path, certificate, replicas) as client:
         # Replica one hangs up on these; the other one predicts as well.
         assert {post(client, "/one:predict") for _ in range(20)} == {"4"}
@@ -168,8 +159,8 @@ def test_broken_connection_costs_at_most_its_own_request(
 
 
 def test_key_over_its_rate_is_refused_whichever_replica_it_asks(
-    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
-) -> None:
+    tmp_path, certificate, replicas
+):
     with running(tmp_path, certificate, replicas) as client:
         first, second = ({"Authorization": f"Bearer {n}"} for n in ("first", "second"))
         for _ in range(_MAX_REQUESTS):

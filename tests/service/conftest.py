@@ -1,36 +1,33 @@
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
-import httpx
 import pytest
 from sqlalchemy import make_url
 
 from service.shared.database import Base, Database, create_tables
-from service.shared.queue import Lease, Queue
+from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.queued import leased, submitted
 from tests.service.replicas.relay import Relay
 from tests.service.serving import serving, wait_until_ready
-from tests.service.stores import S3, s3_server
+from tests.service.stores import s3_server
 from tests.trained import copy_of_exports
 
 
 @pytest.fixture(scope="session")
-def exported_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported_models(tmp_path_factory):
     """The exports of `tests.exported_models`, which a process with TensorFlow makes."""
     return copy_of_exports(tmp_path_factory.mktemp("exported"))
 
 
 @pytest.fixture(scope="session")
-def saved_models(exported_models: Path) -> Path:
+def saved_models(exported_models):
     """A registry with a model of each kind, one of them in two versions."""
     return exported_models / "saved_models"
 
 
 @pytest.fixture(scope="session")
-def client(saved_models: Path) -> Iterator[httpx.Client]:
+def client(saved_models):
     """Shared by the tests that only ask."""
     settings = Settings(models=saved_models, max_work=100_000, max_body_bytes=100_000)
     with serving(settings) as client:
@@ -39,7 +36,7 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def registry_root(tmp_path: Path, saved_models: Path) -> Path:
+def registry_root(tmp_path, saved_models):
     """A registry of its own, with the two versions of one model."""
     root = tmp_path / "saved_models"
     shutil.copytree(saved_models / "diabetes", root / "diabetes")
@@ -47,7 +44,7 @@ def registry_root(tmp_path: Path, saved_models: Path) -> Path:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path):
     """A database with empty tables."""
     (tmp_path / "tfbbb.sqlite3").touch()
     database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
@@ -57,19 +54,19 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
+def postgresql():
     with postgresql_server() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def s3() -> Iterator[S3]:
+def s3():
     with s3_server() as server:
         yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request, tmp_path):
     """An empty database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
@@ -77,7 +74,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def settings(database_url: str, tmp_path: Path) -> Settings:
+def settings(database_url, tmp_path):
     return Settings(
         data_dir=tmp_path / "data",
         models=tmp_path / "models",
@@ -88,7 +85,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def queue(settings: Settings) -> Iterator[Queue]:
+def queue(settings):
     database = Database(settings.effective_database_url)
     create_tables(database)
     yield Queue(database, settings)
@@ -96,16 +93,15 @@ def queue(settings: Settings) -> Iterator[Queue]:
 
 
 @pytest.fixture
-def lease(queue: Queue) -> Lease:
+def lease(queue):
     """The right to run the only job."""
     submitted(queue)
     return leased(queue)
 
 
 @pytest.fixture(scope="module")
-def relay(postgresql: str) -> Iterator[Relay]:
+def relay(postgresql):
     """A way to PostgreSQL that can misbehave."""
     port = make_url(postgresql).port
-    assert port is not None
     with Relay(port) as relay:
         yield relay

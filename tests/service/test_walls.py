@@ -2,7 +2,6 @@
 
 import ast
 import graphlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ ALLOWED = {
 }
 
 
-def imports(name: str) -> Iterator[str]:
+def imports(name):
     """The modules of ours that a module imports, lazily or for types only too."""
     for node in ast.walk(ast.parse(MODULES[name].read_text())):
         if isinstance(node, ast.Import):
@@ -47,17 +46,17 @@ def imports(name: str) -> Iterator[str]:
         yield from (module for module in found if module in MODULES)
 
 
-def folder(module: str) -> str:
+def folder(module):
     return ".".join(module.split(".")[:2])
 
 
-def test_every_folder_of_the_service_has_a_rule() -> None:
+def test_every_folder_of_the_service_has_a_rule():
     folders = {folder(module) for module in MODULES if module.startswith("service.")}
     assert folders == ALLOWED.keys()
 
 
 @pytest.mark.parametrize("process", ALLOWED)
-def test_a_process_imports_no_other_process(process: str) -> None:
+def test_a_process_imports_no_other_process(process):
     crossings = {
         f"{module} imports {imported}"
         for module in MODULES
@@ -69,7 +68,7 @@ def test_a_process_imports_no_other_process(process: str) -> None:
     assert not crossings
 
 
-def test_of_the_kit_only_the_command_line_imports_the_service() -> None:
+def test_of_the_kit_only_the_command_line_imports_the_service():
     crossings = {
         f"{module} imports {imported}"
         for module in MODULES
@@ -80,7 +79,7 @@ def test_of_the_kit_only_the_command_line_imports_the_service() -> None:
     assert not crossings
 
 
-def test_modules_of_the_service_import_each_other_in_one_direction() -> None:
+def test_modules_of_the_service_import_each_other_in_one_direction():
     graph = {
         module: {
             imported for imported in imports(module) if imported.startswith("service.")

@@ -6,16 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
 
 from tests.ports import accepts
 from tests.service.running import Replica, stopped_at_the_end
@@ -27,9 +24,7 @@ BODY = b'{"instances": [[1, 2, 3]]}'
 
 
 @pytest.fixture(scope="module")
-def service(
-    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Replica]:
+def service(saved_models, tmp_path_factory):
     service = Replica(
         tmp_path_factory.mktemp("service") / "data",
         TFBBB_MODELS=str(saved_models),
@@ -44,10 +39,10 @@ def service(
         yield service
 
 
-def ask_often(service: Replica, times: int) -> list[httpx.Response]:
+def ask_often(service, times):
     """Predicts over new connections, which any of the processes may accept."""
 
-    def ask(_: int) -> httpx.Response:
+    def ask(_):
         url = service.url + PATH
         return httpx.post(url, content=BODY, headers=AS_ADMIN, timeout=60)
 
@@ -55,7 +50,7 @@ def ask_often(service: Replica, times: int) -> list[httpx.Response]:
         return list(executor.map(ask, range(times)))
 
 
-def samples(service: Replica, name: str) -> list[Sample]:
+def samples(service, name):
     text = httpx.get(service.url + "/metrics", headers=AS_ADMIN, timeout=60).text
     return [
         sample
@@ -65,7 +60,7 @@ def samples(service: Replica, name: str) -> list[Sample]:
     ]
 
 
-def count(service: Replica) -> float:
+def count(service):
     """How many predictions the service has counted."""
     return sum(
         sample.value
@@ -74,14 +69,14 @@ def count(service: Replica) -> float:
     )
 
 
-def api_processes(service: Replica) -> list[psutil.Process]:
+def api_processes(service):
     """The API processes that are alive and have their models."""
     found = {str(process.pid): process for process in service.children("api")}
     told = samples(service, "tfbbb_api_resident_memory_bytes")
     return [found[x.labels["pid"]] for x in told if x.labels["pid"] in found]
 
 
-def test_every_line_of_the_output_is_json_with_time_and_level(service: Replica) -> None:
+def test_every_line_of_the_output_is_json_with_time_and_level(service):
     ask_often(service, 1)
     # A request is logged when its response is sent.
     wait_until(lambda: PATH in service.log.read_text())
@@ -101,7 +96,7 @@ def test_every_line_of_the_output_is_json_with_time_and_level(service: Replica) 
     }
 
 
-def test_processes_share_the_counters(service: Replica) -> None:
+def test_processes_share_the_counters(service):
     before = count(service)
     answers = ask_often(service, 60)
     assert {answer.status_code for answer in answers} == {200}
@@ -112,20 +107,20 @@ def test_processes_share_the_counters(service: Replica) -> None:
     wait_until(lambda: count(service) == before + 60)
 
 
-def test_connections_are_spread_over_the_processes(service: Replica) -> None:
+def test_connections_are_spread_over_the_processes(service):
     with ExitStack() as opened:
         for _ in range(60):
             connection = socket.create_connection(("127.0.0.1", service.port))
             opened.enter_context(connection)
 
-        def counts() -> list[int]:
+        def counts():
             return [len(x.net_connections("tcp")) for x in api_processes(service)]
 
         # Beside the connections, each has the socket on which it listens.
         wait_until(lambda: sum(counts()) >= 60 and min(counts()) > 5)
 
 
-def test_others_answer_while_a_killed_process_is_started_anew(service: Replica) -> None:
+def test_others_answer_while_a_killed_process_is_started_anew(service):
     before = count(service)
     killed, *others = api_processes(service)
     killed.kill()
@@ -139,9 +134,7 @@ def test_others_answer_while_a_killed_process_is_started_anew(service: Replica) 
     assert {*others} < {*api_processes(service)}
 
 
-def test_a_version_that_becomes_latest_answers_from_every_process(
-    service: Replica,
-) -> None:
+def test_a_version_that_becomes_latest_answers_from_every_process(service):
     for version in (1, 2):
         path = "/v1/models/diabetes/labels/latest"
         moved = service.client.put(path, json={"version": version})
@@ -151,7 +144,7 @@ def test_a_version_that_becomes_latest_answers_from_every_process(
         assert versions == {str(version)}
 
 
-def test_processes_end_with_the_parent(service: Replica) -> None:
+def test_processes_end_with_the_parent(service):
     # The last test of this service: it ends it.
     children = service.children()
     service.process.kill()
@@ -161,8 +154,8 @@ def test_processes_end_with_the_parent(service: Replica) -> None:
 
 
 def test_service_that_is_stopped_finishes_its_requests_and_leaves_no_file(
-    saved_models: Path, tmp_path: Path
-) -> None:
+    saved_models, tmp_path
+):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     variables = {"TFBBB_MODELS": str(saved_models), "TMPDIR": str(temporary)}
@@ -193,7 +186,7 @@ def test_service_that_is_stopped_finishes_its_requests_and_leaves_no_file(
     assert list(temporary.iterdir()) == []
 
 
-def test_an_api_process_imports_nothing_large_that_it_does_not_need() -> None:
+def test_an_api_process_imports_nothing_large_that_it_does_not_need():
     large = {"tensorflow", "keras", "pandas", "scipy", "matplotlib"}
     program = f"import sys, service.app; print({large} & {{*sys.modules}} or '')"
     imported = subprocess.check_output([sys.executable, "-c", program], text=True)

@@ -3,12 +3,7 @@ import pytest
 
 from tfbbb.tables.column_words import naming
 from tfbbb.tables.given_table import as_source
-from tfbbb.tables.leaks import (
-    FirstRows,
-    find_groups,
-    find_identifier,
-    find_sum,
-)
+from tfbbb.tables.leaks import FirstRows, find_groups, find_identifier, find_sum
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema

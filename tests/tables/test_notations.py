@@ -137,13 +137,7 @@ def test_open_choices_are_said(cells, notation):
 
 
 @pytest.mark.parametrize(
-    "cells",
-    [
-        ["1,234.5", "5,678"],
-        ["1,234", "5,67"],
-        ["31.03.2022"],
-        ["31/03/2022"],
-    ],
+    "cells", [["1,234.5", "5,678"], ["1,234", "5,67"], ["31.03.2022"], ["31/03/2022"]]
 )
 def test_one_cell_may_decide_the_whole_column(cells):
     found, _ = understood(cells)

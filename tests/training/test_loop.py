@@ -1,4 +1,3 @@
-import time
 from contextlib import suppress
 
 import keras
@@ -49,8 +48,8 @@ def test_xla_compiles_the_steps_if_asked():
 
 def until(seconds):
     """Returns what tells the time that is left of some seconds."""
-    end = time.monotonic() + seconds
-    return lambda: end - time.monotonic()
+    end = loop.time.monotonic() + seconds
+    return lambda: end - loop.time.monotonic()
 
 
 @pytest.fixture
@@ -124,10 +123,7 @@ def test_a_schedule_sets_the_temperature_of_every_step():
 def test_many_small_epochs_are_reported_some_fifty_times():
     reports = []
     trainings.train(
-        trainings.model(),
-        epochs=450,
-        batch_size=trainings.ROWS,
-        report=reports.append,
+        trainings.model(), epochs=450, batch_size=trainings.ROWS, report=reports.append
     )
     ends = [progress for progress in reports if progress.figures]
     assert len(ends) == 50

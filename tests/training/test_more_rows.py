@@ -93,9 +93,7 @@ def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
     )
 
 
-def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(
-    monkeypatch,
-):
+def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(monkeypatch):
     monkeypatch.setattr(plan, "FEWEST_ROWS_TO_HOLD_OUT", 100)
     stages = []
     found = train_table(

@@ -88,9 +88,7 @@ def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other",
-    [{"seed": 4}, {"fingerprint": "another spec"}],
-    ids=str,
+    "other", [{"seed": 4}, {"fingerprint": "another spec"}], ids=str
 )
 def test_the_checkpoint_of_another_training_is_ignored(tmp_path, other):
     with pytest.raises(Interrupted):

@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +9,7 @@ import pytest
 
 from tests.trained import trained_table
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
-from tfbbb.tables import Schema
-from tfbbb.training import TrainedTable, train_table
+from tfbbb.training import train_table
 from tfbbb.training.pipeline import WAITS
 from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
@@ -20,30 +18,30 @@ ROWS = 300
 NAME = "version 1, which serves"
 
 
-def table(seed: int) -> pa.Table:
+def table(seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=ROWS)
     return pa.table({"x": x, "y": 2 * x + 0.3 * rng.normal(size=ROWS)})
 
 
-def spec(**training: float) -> dict[str, object]:
+def spec(**training):
     model = {"hidden_units": [8], "members": 4}
     return {"target": "y", "model": model, "training": training}
 
 
 @pytest.fixture(scope="module")
-def trained() -> TrainedTable:
+def trained():
     return trained_table(table(0), spec(epochs=40))
 
 
 @pytest.fixture(scope="module")
-def directory(trained: TrainedTable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(trained, tmp_path_factory):
     path = tmp_path_factory.mktemp("model")
     trained.export(path)
     return path
 
 
-def test_a_clearly_worse_version_waits(directory: Path) -> None:
+def test_a_clearly_worse_version_waits(directory):
     serving = ServingVersion.under(directory)
     poor = spec(epochs=1, learning_rate=1e-4)
     trained = train_table(table(1), poor, serving=serving)
@@ -58,9 +56,7 @@ def test_a_clearly_worse_version_waits(directory: Path) -> None:
     assert ServingVersion.under(directory) == serving
 
 
-def beside_serving(
-    directory: Path, schema: Schema, error: float, targets_off: float = 0.0
-) -> bool:
+def beside_serving(directory, schema, error, targets_off=0.0):
     """Whether the first version is better than one whose means are further off."""
     rng = np.random.default_rng(3)
     rows = table(2)
@@ -77,32 +73,26 @@ def beside_serving(
     return serving.clearly_better(own, {"x": x}, y, schema) is not None
 
 
-def test_only_a_clear_difference_counts(directory: Path, trained: TrainedTable) -> None:
+def test_only_a_clear_difference_counts(directory, trained):
     # Of an error of .15, a version that was trained on the rows may be flattered.
     errors = {0.0: False, 0.05: False, 0.15: False, 0.5: True}
     for error, better in errors.items():
         assert beside_serving(directory, trained.schema, error) is better
 
 
-def test_rows_harder_than_those_before_refuse_nothing(
-    directory: Path, trained: TrainedTable
-) -> None:
+def test_rows_harder_than_those_before_refuse_nothing(directory, trained):
     """Its figures were better, on other rows; on these both err alike."""
     assert not beside_serving(directory, trained.schema, 0.0, targets_off=3.0)
 
 
-def test_a_version_of_other_columns_is_not_compared(
-    directory: Path, trained: TrainedTable
-) -> None:
+def test_a_version_of_other_columns_is_not_compared(directory, trained):
     schema = trained.schema
     others = tuple(replace(column, name="z") for column in schema.features)
     assert beside_serving(directory, schema, 0.5)
     assert not beside_serving(directory, replace(schema, features=others), 0.5)
 
 
-def test_what_cannot_be_loaded_does_not_serve(
-    directory: Path, trained: TrainedTable, tmp_path: Path
-) -> None:
+def test_what_cannot_be_loaded_does_not_serve(directory, trained, tmp_path):
     shutil.copytree(directory / "1", tmp_path / "1")
     (tmp_path / "2").mkdir()
     (tmp_path / "2" / "saved_model.pb").write_bytes(b"of another program")
@@ -115,7 +105,7 @@ def test_what_cannot_be_loaded_does_not_serve(
     assert damaged.clearly_better(nothing, {"x": x}, y, trained.schema) is None
 
 
-def test_a_job_may_publish_always_or_never() -> None:
+def test_a_job_may_publish_always_or_never():
     for publish, published in (
         ("if_not_worse", [False, True]),
         ("always", [True, True]),

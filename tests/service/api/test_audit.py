@@ -1,8 +1,3 @@
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
-import httpx
 import pytest
 
 from service.shared.settings import Settings
@@ -13,19 +8,19 @@ TABLE = b"area,price\n" + b"".join(b"%d,%d\n" % (n, 2 * n) for n in range(30))
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    models: Path = tmp_path_factory.mktemp("models")
+def client(tmp_path_factory):
+    models = tmp_path_factory.mktemp("models")
     with reading_here(), serving(Settings(models=models)) as c:
         yield c
 
 
-def changes(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+def changes(client, **query):
     response = client.get("/v1/audit", params=query)
     assert response.status_code == 200, response.text
     return response.json()["changes"]
 
 
-def test_who_uploaded_and_who_deleted_are_told_by_name(client: httpx.Client) -> None:
+def test_who_uploaded_and_who_deleted_are_told_by_name(client):
     made = client.post("/v1/keys", json={"name": "loader", "scopes": ["train"]}).json()
     loader = {"Authorization": f"Bearer {made['key']}", "X-Request-Id": "upload-7"}
     dataset = client.post(
@@ -45,7 +40,7 @@ def test_who_uploaded_and_who_deleted_are_told_by_name(client: httpx.Client) -> 
     assert response.status_code == 403
 
 
-def test_changes_come_in_pages_newest_first(client: httpx.Client) -> None:
+def test_changes_come_in_pages_newest_first(client):
     for number in range(3):
         body = {"name": f"key {number}", "scopes": ["predict"]}
         key = client.post("/v1/keys", json=body).json()

@@ -1,13 +1,11 @@
 import re
-from typing import Any
 
-import httpx
 import pytest
 
 from tests.service.serving import ask
 
 
-def message_of(response: httpx.Response, status: int) -> str:
+def message_of(response, status):
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     body = response.json()
@@ -15,11 +13,11 @@ def message_of(response: httpx.Response, status: int) -> str:
     return str(body["error"])
 
 
-def rows(text: str) -> str:
+def rows(text):
     return f'{{"instances": {text}}}'
 
 
-def with_parameters(**parameters: Any) -> dict[str, Any]:
+def with_parameters(**parameters):
     return {"instances": [[1, 2, 3]], "parameters": parameters}
 
 
@@ -86,9 +84,7 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         (with_parameters(deadline_ms=0), "`parameters.deadline_ms`"),
     ],
 )
-def test_mistake_in_a_prediction_is_described(
-    client: httpx.Client, body: Any, message: str
-) -> None:
+def test_mistake_in_a_prediction_is_described(client, body, message):
     assert re.search(message, message_of(ask(client, "diabetes", body), 400))
 
 
@@ -100,9 +96,7 @@ def test_mistake_in_a_prediction_is_described(
         ('[1, 1, 3, "x"]', "Row 1, column 'sex' needs text. Received: 3"),
     ],
 )
-def test_column_of_a_table_that_does_not_fit_is_named(
-    client: httpx.Client, row: str, message: str
-) -> None:
+def test_column_of_a_table_that_does_not_fit_is_named(client, row, message):
     response = ask(client, "patients", rows(f"[{row}]"))
     assert re.search(message, message_of(response, 400))
 
@@ -122,7 +116,7 @@ def test_column_of_a_table_that_does_not_fit_is_named(
         "\N{FULLWIDTH FULL STOP}",
     ],
 )
-def test_no_name_leads_out_of_the_models(client: httpx.Client, name: str) -> None:
+def test_no_name_leads_out_of_the_models(client, name):
     for path in (f"{name}:predict", f"{name}/versions/1:predict"):
         response = client.post(f"/v1/models/{path}", json={"instances": [[1, 2, 3]]})
         message = message_of(response, 404)
@@ -132,7 +126,7 @@ def test_no_name_leads_out_of_the_models(client: httpx.Client, name: str) -> Non
         assert "'diabetes', 'iris', 'patients'" in message
 
 
-def test_unknown_version_is_not_found(client: httpx.Client) -> None:
+def test_unknown_version_is_not_found(client):
     body = {"instances": [[1, 2, 3]]}
     response = ask(client, "diabetes/versions/3", body)
     assert "its versions are: 2, 1" in message_of(response, 404)
@@ -142,7 +136,7 @@ def test_unknown_version_is_not_found(client: httpx.Client) -> None:
 
 # 4300 digits are the most that Python reads.
 @pytest.mark.parametrize("number", [-1, 2**63, 10**4299])
-def test_numbers_in_paths_are_bounded(client: httpx.Client, number: int) -> None:
+def test_numbers_in_paths_are_bounded(client, number):
     body = {"instances": [[1, 2, 3]]}
     path = f"/v1/models/diabetes/versions/{number}"
     for response in (
@@ -157,8 +151,8 @@ def test_numbers_in_paths_are_bounded(client: httpx.Client, number: int) -> None
 
 @pytest.mark.parametrize(("number", "num_samples"), [(1001, 100), (1, 2**31 - 1)])
 def test_more_rows_times_samples_than_the_limit_are_refused(
-    client: httpx.Client, number: int, num_samples: int
-) -> None:
+    client, number, num_samples
+):
     body = with_parameters(num_samples=num_samples)
     body["instances"] *= number
     message = message_of(ask(client, "diabetes", body), 413)
@@ -176,14 +170,14 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
     ],
 )
 def test_body_that_is_not_read_as_json_is_described(
-    client: httpx.Client, content: bytes, content_type: str, message: str
-) -> None:
+    client, content, content_type, message
+):
     headers = {"content-type": content_type}
     response = client.post("/v1/keys", content=content, headers=headers)
     assert re.search(message, message_of(response, 400))
 
 
-def test_error_names_the_row_without_a_finite_answer(client: httpx.Client) -> None:
+def test_error_names_the_row_without_a_finite_answer(client):
     response = ask(client, "diabetes", {"instances": [[1, 2, 3], [3e38, 3e38, 0]]})
     message = message_of(response, 400)
     assert "no finite `mean` for row 2: its values are too far from" in message
@@ -199,18 +193,14 @@ def test_error_names_the_row_without_a_finite_answer(client: httpx.Client) -> No
         ("POST", "/v1/models/diabetes:explain", 404, "not_found"),
     ],
 )
-def test_every_error_has_the_same_shape_and_a_code(
-    client: httpx.Client, method: str, path: str, status: int, code: str
-) -> None:
+def test_every_error_has_the_same_shape_and_a_code(client, method, path, status, code):
     response = client.request(method, path)
     assert message_of(response, status)
     assert response.json()["code"] == code
     assert ("allow" in response.headers) == (status == 405)
 
 
-def test_error_has_the_column_or_the_parameter_as_its_field(
-    client: httpx.Client,
-) -> None:
+def test_error_has_the_column_or_the_parameter_as_its_field(client):
     body = {"instances": [{"age": 1, "bmi": 2, "bp": "x"}]}
     assert ask(client, "diabetes", body).json()["field"] == "bp"
     wrong = ask(client, "diabetes", with_parameters(no=1))
@@ -220,7 +210,7 @@ def test_error_has_the_column_or_the_parameter_as_its_field(
     assert message in message_of(ask(client, "diabetes", body), 400)
 
 
-def test_another_method_of_a_verb_is_told_to_post(client: httpx.Client) -> None:
+def test_another_method_of_a_verb_is_told_to_post(client):
     document = client.get("/openapi.json").json()
     verbs = [path for path in document["paths"] if re.search(r":\w+$", path)]
     assert len(verbs) >= 5
@@ -231,7 +221,7 @@ def test_another_method_of_a_verb_is_told_to_post(client: httpx.Client) -> None:
         assert f"Method Not Allowed: GET {path}" in message_of(response, 405)
 
 
-def test_head_is_answered_as_get(client: httpx.Client) -> None:
+def test_head_is_answered_as_get(client):
     for path, status in (("/health/live", 200), ("/v1/models/no_such", 404)):
         response = client.head(path)
         assert (response.status_code, response.content) == (status, b"")

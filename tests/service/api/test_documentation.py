@@ -1,9 +1,7 @@
 import base64
 import hashlib
 import re
-from typing import Any
 
-import httpx
 import pytest
 
 from service.api.jobs.schemas import JobRequest
@@ -12,12 +10,12 @@ from service.api.labels.endpoints import LabelTarget
 
 
 @pytest.fixture
-def document(client: httpx.Client) -> dict[str, Any]:
-    answer: dict[str, Any] = client.get("/openapi.json").json()
+def document(client):
+    answer = client.get("/openapi.json").json()
     return answer
 
 
-def schemas(part: Any) -> list[dict[str, Any]]:
+def schemas(part):
     """Returns all objects of a document, also those inside others."""
     if isinstance(part, list):
         return [found for item in part for found in schemas(item)]
@@ -26,7 +24,7 @@ def schemas(part: Any) -> list[dict[str, Any]]:
     return [part, *(found for value in part.values() for found in schemas(value))]
 
 
-def test_generators_of_clients_can_read_the_document(document: dict[str, Any]) -> None:
+def test_generators_of_clients_can_read_the_document(document):
     assert document["openapi"].startswith("3.1.")
     for schema in schemas(document):
         assert "itemSchema" not in schema
@@ -36,21 +34,17 @@ def test_generators_of_clients_can_read_the_document(document: dict[str, Any]) -
     assert len(set(titles)) == len(titles)
 
 
-def test_every_reference_in_the_document_can_be_followed(
-    document: dict[str, Any],
-) -> None:
+def test_every_reference_in_the_document_can_be_followed(document):
     given = [part["$ref"] for part in schemas(document) if "$ref" in part]
     found = {reference for reference in given if isinstance(reference, str)}
     assert found
     for reference in found:
-        place: Any = document
+        place = document
         for key in reference.removeprefix("#/").split("/"):
             place = place[key]
 
 
-def test_every_operation_says_what_it_does_and_how_it_fails(
-    document: dict[str, Any],
-) -> None:
+def test_every_operation_says_what_it_does_and_how_it_fails(document):
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["tags"]
@@ -61,7 +55,7 @@ def test_every_operation_says_what_it_does_and_how_it_fails(
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
-def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> None:
+def test_every_body_of_json_has_a_short_example(document):
     schemas = document["components"]["schemas"]
     shown = {}
     for path, operations in document["paths"].items():
@@ -84,15 +78,13 @@ def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> Non
     LabelTarget.model_validate(shown["put /v1/models/{name}/labels/{label}"])
 
 
-def test_every_error_has_a_code_that_is_described(document: dict[str, Any]) -> None:
+def test_every_error_has_a_code_that_is_described(document):
     code = document["components"]["schemas"]["ErrorBody"]["properties"]["code"]
     told = "- `unknown_model` (404): There is no such model or version."
     assert told in code["description"]
 
 
-def test_the_page_of_the_documentation_needs_no_other_machine(
-    client: httpx.Client,
-) -> None:
+def test_the_page_of_the_documentation_needs_no_other_machine(client):
     page = client.get("/docs")
     assert not re.search(r"(https?:)?//[a-z]", page.text)
     named = re.findall(r'(?:src|href)="([^"]*)"', page.text)
@@ -110,7 +102,7 @@ def test_the_page_of_the_documentation_needs_no_other_machine(
     assert "default-src 'none'" in policy
 
 
-def test_operations_that_need_a_key_say_its_scope(document: dict[str, Any]) -> None:
+def test_operations_that_need_a_key_say_its_scope(document):
     needed = {}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():

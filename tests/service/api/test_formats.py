@@ -4,9 +4,7 @@ import io
 import json
 import re
 from decimal import Decimal
-from typing import Any
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -48,22 +46,20 @@ COLUMNS = {
 TABLES = {"diabetes": NUMBERS, "patients": PATIENTS, "iris": CLASSES}
 
 
-def as_arrow(table: pa.Table) -> bytes:
+def as_arrow(table):
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=1)
     return sink.getvalue().to_pybytes()
 
 
-def as_csv(table: pa.Table) -> bytes:
+def as_csv(table):
     sink = io.BytesIO()
     pa.csv.write_csv(table, sink)
     return sink.getvalue()
 
 
-def send(
-    client: httpx.Client, model: str, table: pa.Table | dict[str, Any], **options: Any
-) -> httpx.Response:
+def send(client, model, table, **options):
     """Sends a table in Arrow, or in the format `reads`; `accept` chooses the answer."""
     given = pa.table(table)
     reads, accept = options.pop("reads", ARROW), options.pop("accept", "*/*")
@@ -75,40 +71,38 @@ def send(
     )
 
 
-def read_stream(response: httpx.Response) -> pa.Table:
+def read_stream(response):
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == ARROW
     with pa.ipc.open_stream(response.content) as stream:
         return stream.read_all()
 
 
-def as_text(levels: Any) -> str:
+def as_text(levels):
     if isinstance(levels, bool):
         return str(levels).lower()
     return ",".join(map(str, levels))
 
 
 @pytest.fixture(params=list(TABLES))
-def model(request: pytest.FixtureRequest) -> str:
+def model(request):
     return str(request.param)
 
 
 @pytest.fixture
-def expected(client: httpx.Client, model: str) -> list[dict[str, Any]]:
+def expected(client, model):
     """The answer to rows in JSON."""
     table = TABLES[model]
     rows = [
         dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)
     ]
     body = {"instances": rows, "parameters": PARAMETERS[model]}
-    predictions: list[dict[str, Any]] = ask(client, model, body).json()["predictions"]
+    predictions = ask(client, model, body).json()["predictions"]
     return predictions
 
 
 @pytest.mark.parametrize("reads", [ARROW, CSV])
-def test_arrow_has_the_answer_of_json(
-    client: httpx.Client, model: str, expected: list[dict[str, Any]], reads: str
-) -> None:
+def test_arrow_has_the_answer_of_json(client, model, expected, reads):
     options = {name: as_text(value) for name, value in PARAMETERS[model].items()}
     answer = send(client, model, TABLES[model], reads=reads, accept=ARROW, **options)
     table = read_stream(answer)
@@ -126,9 +120,7 @@ def test_arrow_has_the_answer_of_json(
                 )
 
 
-def test_csv_has_the_answer_of_json(
-    client: httpx.Client, model: str, expected: list[dict[str, Any]]
-) -> None:
+def test_csv_has_the_answer_of_json(client, model, expected):
     options = {name: as_text(value) for name, value in PARAMETERS[model].items()}
     answer = send(client, model, TABLES[model], reads=CSV, **options)
     assert answer.headers["content-type"].startswith(CSV)
@@ -156,9 +148,7 @@ def test_csv_has_the_answer_of_json(
     ],
     ids=lambda columns: str(columns["age"].type),
 )
-def test_arrow_types_are_read_as_numbers(
-    client: httpx.Client, columns: dict[str, pa.Array]
-) -> None:
+def test_arrow_types_are_read_as_numbers(client, columns):
     numbers = [1.0, 0.0] if columns["age"].type == pa.bool_() else [1.0, 2.0]
     other = {"bmi": [1.0, 2.0], "bp": [0.0, 0.0]}
     found = read_stream(send(client, "diabetes", columns | other))
@@ -177,14 +167,12 @@ def test_arrow_types_are_read_as_numbers(
         ("application/*;q=0.1, text/csv", ARROW),
     ],
 )
-def test_accept_chooses_the_format(
-    client: httpx.Client, accept: str, kind: str
-) -> None:
+def test_accept_chooses_the_format(client, accept, kind):
     answer = send(client, "diabetes", NUMBERS, accept=accept)
     assert answer.headers["content-type"].partition(";")[0] == kind
 
 
-def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
+def test_format_that_is_not_written_is_refused(client):
     answer = send(client, "diabetes", NUMBERS, accept="text/html, image/*")
     assert answer.status_code == 406
     assert "answers in application/json, " in answer.json()["error"]
@@ -204,19 +192,13 @@ def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
     ],
 )
 @pytest.mark.parametrize("reads", [ARROW, CSV])
-def test_mistake_in_a_table_is_described(
-    client: httpx.Client,
-    table: dict[str, Any],
-    options: dict[str, str],
-    message: str,
-    reads: str,
-) -> None:
+def test_mistake_in_a_table_is_described(client, table, options, message, reads):
     answer = send(client, "diabetes", table, reads=reads, **options)
     assert answer.status_code == 400
     assert re.search(message, answer.json()["error"])
 
 
-def test_empty_text_of_a_tensor_is_no_value(client: httpx.Client) -> None:
+def test_empty_text_of_a_tensor_is_no_value(client):
     given = {"age": 50.0, "blood pressure": "", "sex": "f", "region": ""}
     inputs = [
         {

@@ -3,27 +3,19 @@
 import base64
 import itertools
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
 
 import httpx
 import pytest
 from fastapi import Response
 from fastapi.testclient import TestClient
 from sqlalchemy import select
-from starlette.types import Receive, Send
-from starlette.types import Scope as ASGIScope
 
 from service.api.keys.authentication import Authentication
-from service.api.keys.credential import (
-    Scope,
-    generate_credential,
-    split_credential,
-)
-from service.api.keys.keyring import ANYONE, Caller, Keyring
+from service.api.keys.credential import Scope, generate_credential, split_credential
+from service.api.keys.keyring import ANYONE, Keyring
 from service.api.keys.repository import (
     add_key,
     create_key,
@@ -48,11 +40,11 @@ SECOND = "ci.fedcba9876543210fedcba9876543210"
 _numbers = itertools.count()
 
 
-def bearer(text: str) -> dict[str, str]:
+def bearer(text):
     return {"Authorization": f"Bearer {text}"}
 
 
-def make(client: httpx.Client, scope: str = "predict", **fields: object) -> Any:
+def make(client, scope="predict", **fields):
     """Creates a key with a name of its own."""
     body = {"name": f"robot {next(_numbers)}", "scopes": [scope]} | fields
     response = client.post("/v1/keys", json=body)
@@ -61,18 +53,18 @@ def make(client: httpx.Client, scope: str = "predict", **fields: object) -> Any:
 
 
 @pytest.fixture
-def browser(client: httpx.Client) -> Iterator[httpx.Client]:
+def browser(client):
     """A client without a key, whose requests come from a page of the service."""
     with httpx.Client(base_url=client.base_url, headers=OF_PAGE) as browser:
         yield browser
 
 
-def cookie(client: httpx.Client) -> str:
+def cookie(client):
     (found,) = client.cookies.jar
     return found.value or ""
 
 
-def test_generated_secrets_have_256_bits_and_differ() -> None:
+def test_generated_secrets_have_256_bits_and_differ():
     secrets = {generate_credential().partition(".")[2] for _ in range(100)}
     assert len(secrets) == 100
     assert {len(base64.urlsafe_b64decode(f"{secret}=")) for secret in secrets} == {32}
@@ -81,7 +73,7 @@ def test_generated_secrets_have_256_bits_and_differ() -> None:
 @pytest.mark.parametrize(
     "text", ["", "no-dot", f".{'s' * 32}", f"a b.{'c' * 32}", "ci.changeme"]
 )
-def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
+def test_other_forms_are_refused_without_being_repeated(text):
     with pytest.raises(Unauthenticated, match=r"must be `prefix\.secret`") as refusal:
         split_credential(text)
     assert not text or text not in str(refusal.value)
@@ -96,9 +88,7 @@ def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
         ("Bearer other.0123456789abcdef0123456789abcdef", "no such key"),
     ],
 )
-def test_wrong_keys_are_refused(
-    client: httpx.Client, header: str, message: str
-) -> None:
+def test_wrong_keys_are_refused(client, header, message):
     # Known by now, so that the wrong ones meet the key that was kept.
     assert client.get("/docs").status_code == 200
     response = client.get("/docs", headers={"Authorization": header})
@@ -108,7 +98,7 @@ def test_wrong_keys_are_refused(
     assert ADMIN_KEY not in response.text
 
 
-def test_a_key_works_until_it_is_revoked(client: httpx.Client) -> None:
+def test_a_key_works_until_it_is_revoked(client):
     made = make(client)
     headers = bearer(made["key"])
     assert client.get("/docs", headers=headers).status_code == 200
@@ -121,7 +111,7 @@ def test_a_key_works_until_it_is_revoked(client: httpx.Client) -> None:
     assert client.delete(f"/v1/keys/{made['id']}").json() == revoked.json()
 
 
-def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
+def test_keys_are_listed_without_what_is_secret(client):
     made = make(client, expires_in_seconds=60)
     response = client.get("/v1/keys")
     newest, *_, preset = response.json()["keys"]
@@ -136,10 +126,10 @@ def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
     assert made["key"].partition(".")[2] not in response.text
 
 
-def test_the_last_use_is_written_once_a_minute(client: httpx.Client) -> None:
+def test_the_last_use_is_written_once_a_minute(client):
     made = make(client)
 
-    def last_use() -> object:
+    def last_use():
         keys = client.get("/v1/keys").json()["keys"]
         return next(key["last_used_at"] for key in keys if key["id"] == made["id"])
 
@@ -151,7 +141,7 @@ def test_the_last_use_is_written_once_a_minute(client: httpx.Client) -> None:
     assert last_use() == used
 
 
-def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
+def test_requests_for_no_such_key_are_refused(client):
     may_predict = {"name": "x", "scopes": ["predict"]}
     for body in (
         {"name": "x"},
@@ -164,16 +154,14 @@ def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
     assert client.delete("/v1/keys/x").status_code == 400
 
 
-def test_a_key_for_metrics_reads_them_and_nothing_else(client: httpx.Client) -> None:
+def test_a_key_for_metrics_reads_them_and_nothing_else(client):
     headers = bearer(make(client, "metrics")["key"])
     assert client.get("/metrics", headers=headers).status_code == 200
     for path in ("/v1/models", "/v1/jobs", "/v1/audit"):
         assert client.get(path, headers=headers).status_code == 403
 
 
-def test_usable_keys_have_different_names(
-    client: httpx.Client, database: Database
-) -> None:
+def test_usable_keys_have_different_names(client, database):
     made = make(client)
     body = {"name": made["name"], "scopes": ["predict"]}
     response = client.post("/v1/keys", json=body)
@@ -192,7 +180,7 @@ def test_usable_keys_have_different_names(
     assert len({first.prefix, second.prefix, third.prefix}) == 3
 
 
-def test_the_last_admin_key_can_not_be_revoked(database: Database) -> None:
+def test_the_last_admin_key_can_not_be_revoked(database):
     key, _ = create_key(database, "first", [Scope.ADMIN])
     with pytest.raises(LastAdminKey, match="create another key with the scope admin"):
         revoke_key(database, key.id)
@@ -209,9 +197,7 @@ def test_the_last_admin_key_can_not_be_revoked(database: Database) -> None:
         ({"revoked_at": 1.0}, "was revoked"),
     ],
 )
-def test_keys_are_usable_until_they_expire_or_are_revoked(
-    database: Database, ends: dict[str, float], problem: str | None
-) -> None:
+def test_keys_are_usable_until_they_expire_or_are_revoked(database, ends, problem):
     key, text = create_key(database, "a robot", [Scope.TRAIN])
     with database.writing() as session:
         for name, value in ends.items():
@@ -226,9 +212,7 @@ def test_keys_are_usable_until_they_expire_or_are_revoked(
             Keyring(database).authenticate(text)
 
 
-def test_a_changed_preset_secret_takes_the_place_of_the_earlier_one(
-    database: Database,
-) -> None:
+def test_a_changed_preset_secret_takes_the_place_of_the_earlier_one(database):
     for text in (FIRST, FIRST, SECOND):
         preset_admin_key(database, text)
     with database.reading() as session:
@@ -240,9 +224,7 @@ def test_a_changed_preset_secret_takes_the_place_of_the_earlier_one(
         keyring.authenticate(FIRST)
 
 
-def test_a_revoked_preset_key_does_not_come_back(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_revoked_preset_key_does_not_come_back(database, caplog):
     preset_admin_key(database, FIRST)
     create_key(database, "another", [Scope.ADMIN])
     revoke_key(database, "ci")
@@ -252,7 +234,7 @@ def test_a_revoked_preset_key_does_not_come_back(
         Keyring(database).authenticate(FIRST)
 
 
-def test_invalid_and_foreign_keys_are_not_preset(database: Database) -> None:
+def test_invalid_and_foreign_keys_are_not_preset(database):
     with pytest.raises(Unauthenticated, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
         preset_admin_key(database, "ci.short")
     with database.writing() as session:
@@ -261,7 +243,7 @@ def test_invalid_and_foreign_keys_are_not_preset(database: Database) -> None:
         preset_admin_key(database, SECOND)
 
 
-def test_services_that_start_at_once_add_the_key_once(postgresql: str) -> None:
+def test_services_that_start_at_once_add_the_key_once(postgresql):
     database = Database(new_database(postgresql))
     create_tables(database)
     with ThreadPoolExecutor(8) as executor:
@@ -271,7 +253,7 @@ def test_services_that_start_at_once_add_the_key_once(postgresql: str) -> None:
     database.close()
 
 
-def test_a_key_signs_in_and_out(client: httpx.Client, browser: httpx.Client) -> None:
+def test_a_key_signs_in_and_out(client, browser):
     assert browser.get(URL).status_code == 401
     key = make(client, "train")
     response = browser.post(URL, json={"key": f" {key['key']} "})
@@ -310,18 +292,14 @@ def test_a_key_signs_in_and_out(client: httpx.Client, browser: httpx.Client) -> 
         ({"key": "x" * 5000}, 413, "4096 bytes"),
     ],
 )
-def test_wrong_keys_get_no_cookie(
-    browser: httpx.Client, body: dict[str, str], status: int, message: str
-) -> None:
+def test_wrong_keys_get_no_cookie(browser, body, status, message):
     response = browser.post(URL, json=body)
     assert response.status_code == status
     assert message in response.json()["error"]
     assert "set-cookie" not in response.headers
 
 
-def test_revoked_key_is_refused_and_signs_out(
-    client: httpx.Client, browser: httpx.Client
-) -> None:
+def test_revoked_key_is_refused_and_signs_out(client, browser):
     key = make(client)
     assert browser.post(URL, json={"key": key["key"]}).json()["key_id"] == key["id"]
     assert client.delete(f"/v1/keys/{key['id']}").status_code == 200
@@ -333,9 +311,7 @@ def test_revoked_key_is_refused_and_signs_out(
     assert "Received: no key" in browser.get(URL).json()["error"]
 
 
-def test_the_cookie_is_signed_and_is_no_key(
-    client: httpx.Client, browser: httpx.Client
-) -> None:
+def test_the_cookie_is_signed_and_is_no_key(client, browser):
     key = make(client, "train")["key"]
     browser.post(URL, json={"key": key})
     token = cookie(browser)
@@ -352,15 +328,12 @@ def test_the_cookie_is_signed_and_is_no_key(
         assert "session has ended" in answer.json()["error"]
 
 
-def test_a_session_ends_with_its_key_and_after_a_week(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_ends_with_its_key_and_after_a_week(database, monkeypatch):
     key, text = create_key(database, "a person", [Scope.TRAIN], 3600)
     # Another process of the service accepts the sessions of this one.
     keyring, other = Keyring(database), Keyring(database)
     token = keyring.start_session(text)
     ends = other.authenticate(token, of_session=True).expires_at
-    assert ends is not None
     assert ends.timestamp() == pytest.approx(key.expires_at, abs=1e-3)
     with monkeypatch.context() as patch:
         patch.setattr("service.api.keys.keyring._SESSION_SECONDS", -1)
@@ -374,26 +347,20 @@ def test_a_session_ends_with_its_key_and_after_a_week(
 
 
 @pytest.fixture
-def ask() -> Callable[..., int]:
+def ask():
     """Status of a request to a service of this machine, and what may ask for no key."""
 
-    async def endpoint(scope: ASGIScope, receive: Receive, send: Send) -> None:
+    async def endpoint(scope, receive, send):
         await Response()(scope, receive, send)
 
-    async def find(text: str, of_session: bool = False) -> Caller:
+    async def find(text, of_session=False):
         return ANYONE
 
-    def ask(
-        method: str,
-        headers: dict[str, str],
-        path: str = "/x",
-        *,
-        insecure: bool = False,
-    ) -> int:
+    def ask(method, headers, path="/x", *, insecure=False):
         settings = Settings(insecure=insecure)
         service = SimpleNamespace(settings=settings, keyring=SimpleNamespace(find=find))
 
-        async def app(scope: ASGIScope, receive: Receive, send: Send) -> None:
+        async def app(scope, receive, send):
             scope["state"] = {"service": service, "request_id": "1", "prefix": ""}
             await Authentication(endpoint)(scope, receive, send)
 
@@ -419,16 +386,14 @@ COOKIE = {"Cookie": "tfbbb-session-8000=token"}
     ],
 )
 def test_other_pages_can_use_a_key_in_a_header_but_not_the_cookie(
-    ask: Callable[..., int], method: str, headers: dict[str, str], status: int
-) -> None:
+    ask, method, headers, status
+):
     assert ask(method, headers | COOKIE) == status
     assert ask(method, headers | bearer(ADMIN_KEY)) == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-def test_other_pages_can_neither_sign_in_nor_out(
-    ask: Callable[..., int], method: str
-) -> None:
+def test_other_pages_can_neither_sign_in_nor_out(ask, method):
     assert ask(method, OF_PAGE, URL) == 200
     for headers in (
         {"Sec-Fetch-Site": "cross-site"},
@@ -450,8 +415,6 @@ def test_other_pages_can_neither_sign_in_nor_out(
         ({"Host": "localhost:8000", "Sec-Fetch-Site": "same-origin"}, 200),
     ],
 )
-def test_without_keys_everybody_but_other_pages_is_answered(
-    ask: Callable[..., int], headers: dict[str, str], status: int
-) -> None:
+def test_without_keys_everybody_but_other_pages_is_answered(ask, headers, status):
     assert ask("POST", headers, insecure=True) == status
     assert ask("POST", {"Sec-Fetch-Site": "same-origin"}) == 401

@@ -3,10 +3,7 @@
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from service.shared.settings import Settings
@@ -15,11 +12,11 @@ from tfbbb.export.exported_model import ExportedModel
 
 
 @pytest.fixture
-def slow(registry_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def slow(registry_root, monkeypatch):
     """A registry whose models take a second for each prediction."""
     predict = ExportedModel.predict
 
-    def predict_slowly(*arguments: Any, **options: Any) -> Any:
+    def predict_slowly(*arguments, **options):
         time.sleep(1.0)
         return predict(*arguments, **options)
 
@@ -27,12 +24,12 @@ def slow(registry_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return registry_root
 
 
-def test_deadline_is_kept_whatever_is_being_computed(slow: Path) -> None:
+def test_deadline_is_kept_whatever_is_being_computed(slow):
     settings = Settings(models=slow, threads=1)
     body = {"instances": [[1, 2, 3]]}
     hurried = body | {"parameters": {"deadline_ms": 100, "num_samples": 2}}
 
-    def seconds(client: httpx.Client) -> float:
+    def seconds(client):
         begin = time.monotonic()
         response = ask(client, "diabetes", hurried)
         assert response.status_code == 503, response.text
@@ -48,20 +45,19 @@ def test_deadline_is_kept_whatever_is_being_computed(slow: Path) -> None:
         assert patient.result().status_code == 200
 
 
-def connected(client: httpx.Client) -> socket.socket:
+def connected(client):
     port = client.base_url.port
-    assert port is not None
     return socket.create_connection((client.base_url.host, port))
 
 
-def request_head(length: int) -> bytes:
+def request_head(length):
     return (
         "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
         f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
 
 
-def test_what_waits_over_the_limit_is_refused_and_nothing_else(slow: Path) -> None:
+def test_what_waits_over_the_limit_is_refused_and_nothing_else(slow):
     settings = Settings(models=slow, max_waiting_requests=1)
     body = {"instances": [[1, 2, 3]]}
     with serving(settings) as client, ThreadPoolExecutor(1) as executor:

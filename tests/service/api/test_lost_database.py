@@ -2,42 +2,37 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import Session
 
 from service.api import last_known
 from service.api.keys.credential import Scope
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import create_key, revoke_key
 from service.api.labels.repository import LabelRoutes, delete, move
-from service.shared.database import Database
 from service.shared.errors import Unauthenticated, UnknownLabel
 from tests.service.recorded import database_with_versions
 from tests.waiting import set_clock
 
 _numbers = itertools.count()
-Lose = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path):
     url = f"sqlite:///{tmp_path}/tfbbb.sqlite3"
     with database_with_versions(url, "houses", 1, 2) as database:
         yield database
 
 
 @pytest.fixture
-def lose(database: Database, monkeypatch: pytest.MonkeyPatch) -> Lose:
+def lose(database, monkeypatch):
     """Loses the database until a block ends."""
 
     @contextmanager
-    def lost() -> Iterator[None]:
-        def fail() -> Iterator[Session]:
+    def lost():
+        def fail():
             raise OperationalError("select 1", {}, Exception("refused"))
 
         with monkeypatch.context() as patch:
@@ -48,27 +43,25 @@ def lose(database: Database, monkeypatch: pytest.MonkeyPatch) -> Lose:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(monkeypatch):
     """The time that keys and labels see, which only a test changes."""
     now = [1000.0]
     set_clock(monkeypatch, last_known, monotonic=lambda: now[0])
     return now
 
 
-def make_key(database: Database) -> tuple[str, str]:
+def make_key(database):
     """Makes a key; returns what a client sends, and the id."""
     key, text = create_key(database, f"robot {next(_numbers)}", [Scope.PREDICT])
     return text, key.id
 
 
-def test_known_key_is_accepted_for_a_minute(
-    database: Database, lose: Lose, clock: list[float]
-) -> None:
+def test_known_key_is_accepted_for_a_minute(database, lose, clock):
     keyring = Keyring(database)
     known, _ = make_key(database)
     unknown, _ = make_key(database)
 
-    async def check() -> None:
+    async def check():
         caller = await keyring.find(known)
         with lose():
             with pytest.raises(OperationalError):
@@ -85,13 +78,11 @@ def test_known_key_is_accepted_for_a_minute(
     asyncio.run(check())
 
 
-def test_revoked_key_is_refused_within_five_seconds(
-    database: Database, lose: Lose, clock: list[float]
-) -> None:
+def test_revoked_key_is_refused_within_five_seconds(database, lose, clock):
     keyring = Keyring(database)
     text, key_id = make_key(database)
 
-    async def check() -> None:
+    async def check():
         caller = await keyring.find(text)
         revoke_key(database, key_id)
         assert await keyring.find(text) == caller
@@ -104,12 +95,10 @@ def test_revoked_key_is_refused_within_five_seconds(
     asyncio.run(check())
 
 
-def test_label_answers_as_before(
-    database: Database, lose: Lose, clock: list[float]
-) -> None:
+def test_label_answers_as_before(database, lose, clock):
     routes = LabelRoutes(database)
 
-    async def check() -> None:
+    async def check():
         move(database, "houses", "live", 1)
         assert await routes.find("houses", "live") == 1
         move(database, "houses", "live", 2)

@@ -1,11 +1,9 @@
-import httpx
-
 from tests.service.serving import wait_until_ready
 
 AVAILABLE = {"error_code": "OK", "error_message": ""}
 
 
-def test_every_model_is_listed_with_its_versions(client: httpx.Client) -> None:
+def test_every_model_is_listed_with_its_versions(client):
     wait_until_ready(client)
     models = {m["name"]: m for m in client.get("/v1/models").json()["models"]}
     assert list(models) == ["diabetes", "iris", "patients"]
@@ -20,7 +18,7 @@ def test_every_model_is_listed_with_its_versions(client: httpx.Client) -> None:
     assert (newest["version"], newest["metrics"]) == ("2", {"rmse": 54.0})
 
 
-def test_version_is_described_with_what_it_reads(client: httpx.Client) -> None:
+def test_version_is_described_with_what_it_reads(client):
     description = client.get("/v1/models/patients/versions/1").json()["description"]
     feature = description["features"][1]
     assert {

@@ -4,12 +4,9 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 import yaml
-from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deployment.programs import program
@@ -27,16 +24,16 @@ GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
 OPERATORS = {"and", "or", "unless"}
 
 
-def rules() -> list[dict[str, Any]]:
+def rules():
     (group,) = yaml.safe_load(RULES.read_text())["groups"]
     return group["rules"]
 
 
-def panels() -> list[dict[str, Any]]:
+def panels():
     return [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 
 
-def expressions() -> dict[str, str]:
+def expressions():
     """The expressions by what they are for."""
     alerts = {rule["alert"]: rule["expr"] for rule in rules()}
     shown = {
@@ -54,7 +51,7 @@ def expressions() -> dict[str, str]:
     return alerts | shown | chosen
 
 
-def metrics_of(expression: str) -> set[str]:
+def metrics_of(expression):
     """The metrics of an expression: its names that are no functions and no labels."""
     bare = re.sub(r'"[^"]*"', "", expression)
     for inner in (r"\{[^}]*\}", r"\[[^]]*\]", GROUPING.pattern):
@@ -64,7 +61,7 @@ def metrics_of(expression: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def exported(client: httpx.Client) -> dict[str, Metric]:
+def exported(client):
     """The metrics by the names of their samples, also those without a sample yet."""
     wait_until_ready(client)
     assert ask(client, "diabetes", {"instances": [[1, 2, 3]]}).status_code == 200
@@ -81,7 +78,7 @@ def exported(client: httpx.Client) -> dict[str, Metric]:
     }
 
 
-def test_expressions_ask_for_exported_metrics(exported: dict[str, Metric]) -> None:
+def test_expressions_ask_for_exported_metrics(exported):
     for name, expression in expressions().items():
         found = metrics_of(expression)
         assert found, name
@@ -93,7 +90,7 @@ def test_expressions_ask_for_exported_metrics(exported: dict[str, Metric]) -> No
                 assert labels <= sample.labels.keys() | TARGET_LABELS, name
 
 
-def test_every_alert_says_what_it_means() -> None:
+def test_every_alert_says_what_it_means():
     names = [rule["alert"] for rule in rules()]
     assert len(names) == len(set(names)) > 10
     for rule in rules():
@@ -101,7 +98,7 @@ def test_every_alert_says_what_it_means() -> None:
         assert rule["annotations"]["summary"]
 
 
-def run_promtool(*arguments: object) -> None:
+def run_promtool(*arguments):
     promtool = program("promtool", "`apt-get install prometheus` installs it")
     run = subprocess.run(
         [promtool, *map(str, arguments)], capture_output=True, text=True, check=False
@@ -109,12 +106,12 @@ def run_promtool(*arguments: object) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_alerts_fire_as_their_examples_say() -> None:
+def test_alerts_fire_as_their_examples_say():
     run_promtool("check", "rules", RULES)
     run_promtool("test", "rules", RULES.with_name("tfbbb.test.yml"))
 
 
-def test_expressions_of_the_board_parse(tmp_path: Path) -> None:
+def test_expressions_of_the_board_parse(tmp_path):
     shown = [
         target["expr"].replace("$__rate_interval", "5m")
         for panel in panels()

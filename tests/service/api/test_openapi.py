@@ -2,12 +2,8 @@
 
 import random
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
-import httpx
 import hypothesis
 import pytest
 import schemathesis
@@ -39,12 +35,12 @@ class Known:
         client: An admin of the service.
     """
 
-    def __init__(self, client: httpx.Client) -> None:
+    def __init__(self, client):
         self.ids = {"datasets": [upload(client, rows) for rows in (30, 40, 50)]}
         self.ids["jobs"] = ["0" * 24]
         self._chance = random.Random(0)
 
-    def put_into(self, case: Any) -> None:
+    def put_into(self, case):
         """Makes a generated request one of something that there is, often."""
         parameters = case.path_parameters or {}
         for name, values in (
@@ -66,13 +62,13 @@ class Known:
                 if self._chance.random() < 0.6:
                     body.pop(key, None)
 
-    def take_from(self, case: Any, response: Any) -> None:
+    def take_from(self, case, response):
         """Takes up what a request has made."""
         if case.operation.label == "POST /v1/jobs" and response.status_code == 201:
             self.ids["jobs"].append(response.json()["id"])
 
 
-def upload(client: httpx.Client, num_rows: int) -> str:
+def upload(client, num_rows):
     rows = [f"{20 + i},{20 + i % 9},{i * 7 % 50}\n" for i in range(num_rows)]
     answer = client.post(
         "/v1/datasets",
@@ -83,9 +79,7 @@ def upload(client: httpx.Client, num_rows: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def api(
-    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
+def api(saved_models, tmp_path_factory):
     """A service of its own: what is generated deletes things too."""
     root = tmp_path_factory.mktemp("models")
     shutil.copytree(saved_models, root, dirs_exist_ok=True)
@@ -99,19 +93,19 @@ def api(
 
 
 @pytest.fixture(scope="module")
-def known(api: httpx.Client) -> Known:
+def known(api):
     return Known(api)
 
 
 @pytest.fixture(scope="module")
-def schema(api: httpx.Client) -> Any:
+def schema(api):
     document = api.get("/openapi.json").json()
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=str(api.base_url), headers=AS_ADMIN)
     return schema
 
 
-def settings_for(examples: int) -> Any:
+def settings_for(examples):
     return hypothesis.settings(
         max_examples=examples,
         deadline=None,
@@ -124,10 +118,8 @@ def settings_for(examples: int) -> Any:
 @pytest.mark.parametrize(
     "examples", [pytest.param(8, id="few"), pytest.param(200, id="many", marks=_SLOW)]
 )
-def test_every_answer_is_as_documented(
-    schema: Any, known: Known, examples: int
-) -> None:
-    statuses: dict[str, set[int]] = {}
+def test_every_answer_is_as_documented(schema, known, examples):
+    statuses = {}
     for result in schema.get_all_operations():
         operation = result.ok()
         if operation.path.endswith("/events"):
@@ -135,7 +127,7 @@ def test_every_answer_is_as_documented(
 
         @settings_for(examples)
         @hypothesis.given(case=operation.as_strategy())
-        def check(case: Any) -> None:
+        def check(case):
             known.put_into(case)
             response = case.call_and_validate(checks=list(_CHECKS))
             known.take_from(case, response)

@@ -6,11 +6,9 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -28,25 +26,25 @@ from tests.small_disk import small_disk
 _numbers = itertools.count()
 
 
-def create_key(client: httpx.Client) -> httpx.Response:
+def create_key(client):
     body = {"name": f"{next(_numbers):0200}", "scopes": ["predict"]}
     return client.post("/v1/keys", json=body)
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path):
     return settings_of_a_test(Settings(models=tmp_path, job_slots=0), tmp_path)
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def here(tmp_path_factory):
     """The settings of the service of `client`."""
     root = tmp_path_factory.mktemp("outages")
     return settings_of_a_test(Settings(models=root, job_slots=0), root)
 
 
 @pytest.fixture(scope="module")
-def client(here: Settings) -> Iterator[httpx.Client]:
+def client(here):
     """A service on SQLite, which can fail to write."""
     app = create_app(here)
 
@@ -58,9 +56,7 @@ def client(here: Settings) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_lost_database_costs_requests_but_not_the_service(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_database_costs_requests_but_not_the_service(settings, monkeypatch):
     # Every request asks for its key anew.
     monkeypatch.setattr("service.api.keys.keyring._KNOWN_SECONDS", 0.0)
     with tempfile.TemporaryDirectory() as directory:
@@ -101,7 +97,7 @@ def test_lost_database_costs_requests_but_not_the_service(
             server.stop()
 
 
-def take_no_writes(url: str) -> None:
+def take_no_writes(url):
     """Makes the server one of those that others are to take over from."""
     with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
         connection.execute("alter role tfbbb set default_transaction_read_only = on")
@@ -111,9 +107,7 @@ def take_no_writes(url: str) -> None:
         )
 
 
-def test_empty_directory_of_recorded_versions_is_not_ready(
-    client: httpx.Client, here: Settings
-) -> None:
+def test_empty_directory_of_recorded_versions_is_not_ready(client, here):
     assert client.get("/health/ready").status_code == 200
     database = Database(here.effective_database_url)
     add_versions(database, "wine", 1, 2)
@@ -126,7 +120,7 @@ def test_empty_directory_of_recorded_versions_is_not_ready(
     assert client.get("/health/ready").status_code == 200
 
 
-def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:
+def test_full_disk_leaves_room_for_deletions(settings):
     with small_disk(settings.data_dir, 24 * 2**20):
         app = create_app(settings.model_copy(update={"min_free_bytes": 0}))
         with listening(app, "critical") as client:
@@ -145,7 +139,7 @@ def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:
             assert client.get(path).status_code == 404
 
 
-def test_outage_names_no_host() -> None:
+def test_outage_names_no_host():
     fault = psycopg.OperationalError('connection to server at "10.0.0.5" failed')
     with (
         pytest.raises(Unavailable, match="The database does not answer; retry") as said,
@@ -155,9 +149,7 @@ def test_outage_names_no_host() -> None:
     assert "10.0.0.5" not in str(said.value)
 
 
-def test_a_lost_or_damaged_database_file_is_named(
-    client: httpx.Client, here: Settings
-) -> None:
+def test_a_lost_or_damaged_database_file_is_named(client, here):
     path = here.data_dir / "tfbbb.sqlite3"
     moved = path.rename(path.with_name("moved.sqlite3"))
     ready = client.get("/health/ready")
@@ -170,9 +162,7 @@ def test_a_lost_or_damaged_database_file_is_named(
     assert "must stop the service, restore a backup" in str(answer)
 
 
-def test_start_on_a_new_database_keeps_the_old_tables(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_start_on_a_new_database_keeps_the_old_tables(settings, caplog):
     with listening(create_app(settings)) as client:
         assert client.post("/v1/datasets", content=b"a,b\n1,2\n").status_code == 201
     (table,) = (settings.data_dir / "datasets").iterdir()
@@ -194,20 +184,18 @@ def test_start_on_a_new_database_keeps_the_old_tables(
     ],
 )
 def test_failing_disk_is_distinguished_from_a_program_fault(
-    client: httpx.Client, number: int, status: int, message: str
-) -> None:
+    client, number, status, message
+):
     # The server closes a connection after a fault of the program.
     response = client.get(f"/write/{number}", headers={"Connection": "close"})
     assert response.status_code == status
     assert message in response.json()["error"]
 
 
-def test_a_disk_that_does_not_answer_holds_up_nothing_else(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_does_not_answer_holds_up_nothing_else(client, monkeypatch):
     asked, answer = threading.Event(), threading.Event()
 
-    def disk_usage(path: Path) -> None:
+    def disk_usage(path):
         asked.set()
         answer.wait(20)
         raise TimeoutError

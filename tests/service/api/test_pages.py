@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -22,20 +21,18 @@ VENDORED = {
 }
 
 
-def files_of(shell: str) -> list[str]:
+def files_of(shell):
     return re.findall(r'(?:src|href)="(web/[^"]+)"', shell)
 
 
 @pytest.fixture
-def visitor(client: httpx.Client) -> Iterator[httpx.Client]:
+def visitor(client):
     """Somebody without a key."""
     with httpx.Client(base_url=client.base_url) as visitor:
         yield visitor
 
 
-def test_the_page_needs_no_key_and_names_files_that_exist(
-    visitor: httpx.Client,
-) -> None:
+def test_the_page_needs_no_key_and_names_files_that_exist(visitor):
     page = visitor.get("/")
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -45,9 +42,7 @@ def test_the_page_needs_no_key_and_names_files_that_exist(
         assert visitor.get(f"/{name}").status_code == 200
 
 
-def test_its_files_are_immutable_and_the_page_is_revalidated(
-    visitor: httpx.Client,
-) -> None:
+def test_its_files_are_immutable_and_the_page_is_revalidated(visitor):
     page = visitor.get("/")
     assert page.headers["cache-control"] == "no-cache"
     script = visitor.get(f"/{files_of(page.text)[-1]}")
@@ -56,16 +51,14 @@ def test_its_files_are_immutable_and_the_page_is_revalidated(
     assert visitor.get(f"/web/{'0' * 16}/main.js").status_code == 404
 
 
-def test_a_change_of_any_file_changes_every_address(tmp_path: Path) -> None:
+def test_a_change_of_any_file_changes_every_address(tmp_path):
     (tmp_path / "a.js").write_text("1")
     before = pages._digest(tmp_path)
     (tmp_path / "a.js").write_text("2")
     assert pages._digest(tmp_path) != before
 
 
-def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(
-    visitor: httpx.Client,
-) -> None:
+def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(visitor):
     page = visitor.get("/")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -76,13 +69,13 @@ def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(
     assert not re.search(r"<script>|<style|style=|\son\w+=", page.text)
 
 
-def test_no_path_leads_out_of_the_files_of_the_page(visitor: httpx.Client) -> None:
+def test_no_path_leads_out_of_the_files_of_the_page(visitor):
     digest = files_of(visitor.get("/").text)[0].split("/")[1]
     for name in ("../api/pages.py", "%2e%2e/api/pages.py", ""):
         assert visitor.get(f"/web/{digest}/{name}").status_code in (401, 404)
 
 
-def test_vendored_files_are_those_of_their_packages() -> None:
+def test_vendored_files_are_those_of_their_packages():
     vendored = {path.name for path in (WEB / "vendor").iterdir()}
     assert vendored == {*VENDORED, "uplot-1.6.32.license.txt"}
     for name, digest in VENDORED.items():
@@ -90,7 +83,7 @@ def test_vendored_files_are_those_of_their_packages() -> None:
         assert hashlib.sha256(content).hexdigest() == digest
 
 
-def test_no_module_makes_html_of_text_or_names_another_origin() -> None:
+def test_no_module_makes_html_of_text_or_names_another_origin():
     modules = [path for path in WEB.rglob("*.js") if path.parent.name != "vendor"]
     assert len(modules) > 20
     for path in modules:
@@ -103,7 +96,7 @@ def test_no_module_makes_html_of_text_or_names_another_origin() -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path, monkeypatch):
     """A site of two pages, beside a file that is no part of it."""
     (tmp_path / "secret.html").write_text("secret")
     site = tmp_path / "guide"
@@ -115,7 +108,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("site")
-def test_the_guide_opens_without_a_key(visitor: httpx.Client) -> None:
+def test_the_guide_opens_without_a_key(visitor):
     response = visitor.get("/guide", follow_redirects=True)
     assert response.url.path == "/guide/index.html"
     assert response.text == "<h1>tfbbb</h1>"
@@ -128,7 +121,7 @@ def test_the_guide_opens_without_a_key(visitor: httpx.Client) -> None:
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("path", ["no.html", "api", "api/..%2F..%2Fsecret.html"])
-def test_other_paths_are_no_pages(visitor: httpx.Client, path: str) -> None:
+def test_other_paths_are_no_pages(visitor, path):
     request = visitor.build_request("GET", "/guide/x")
     request.url = request.url.copy_with(raw_path=f"/guide/{path}".encode())
     response = visitor.send(request)
@@ -136,9 +129,7 @@ def test_other_paths_are_no_pages(visitor: httpx.Client, path: str) -> None:
     assert response.json()["code"] == "not_found"
 
 
-def test_an_installation_without_a_guide_says_so(
-    visitor: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installation_without_a_guide_says_so(visitor, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "GUIDE", tmp_path / "missing")
     response = visitor.get("/guide", follow_redirects=True)
     assert response.status_code == 404

@@ -1,6 +1,3 @@
-from typing import Any
-
-import httpx
 import numpy as np
 import pytest
 
@@ -10,7 +7,7 @@ from tfbbb.export.reader import load
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
 
 
-def test_rows_are_answered_with_moments_that_add_up(client: httpx.Client) -> None:
+def test_rows_are_answered_with_moments_that_add_up(client):
     response = ask(client, "diabetes", {"instances": ROWS})
     assert response.status_code == 200
     answer = response.json()
@@ -31,9 +28,7 @@ def test_rows_are_answered_with_moments_that_add_up(client: httpx.Client) -> Non
     )
 
 
-def test_answer_over_http_is_that_of_the_saved_model(
-    client: httpx.Client, saved_models: Any
-) -> None:
+def test_answer_over_http_is_that_of_the_saved_model(client, saved_models):
     model = load(saved_models / "diabetes" / "2")
     parameters = {"num_samples": 30, "seed": 5, "quantiles": [0.1, 0.9]}
     body = {"inputs": ROWS, "parameters": {**parameters, "return_samples": True}}
@@ -49,9 +44,7 @@ def test_answer_over_http_is_that_of_the_saved_model(
         )
 
 
-def test_files_of_older_versions_answer_intervals_and_sets(
-    client: httpx.Client,
-) -> None:
+def test_files_of_older_versions_answer_intervals_and_sets(client):
     # They have neither signature: intervals lie between quantiles.
     parameters = {"intervals": [0.8], "quantiles": [0.1, 0.9]}
     body = {"instances": ROWS, "parameters": parameters}
@@ -62,7 +55,7 @@ def test_files_of_older_versions_answer_intervals_and_sets(
     assert row["prediction_sets"] == [["setosa", "versicolor"]]
 
 
-def test_same_request_gets_the_same_answer(client: httpx.Client) -> None:
+def test_same_request_gets_the_same_answer(client):
     body = {"instances": ROWS}
     answers = {
         ask(client, "diabetes", body | extra).content
@@ -73,7 +66,7 @@ def test_same_request_gets_the_same_answer(client: httpx.Client) -> None:
     assert other.content not in answers
 
 
-def test_rows_may_be_objects_in_any_order(client: httpx.Client) -> None:
+def test_rows_may_be_objects_in_any_order(client):
     objects = [{"bp": c, "age": a, "bmi": b} for a, b, c in ROWS]
     assert (
         ask(client, "diabetes", {"instances": objects}).content
@@ -81,9 +74,7 @@ def test_rows_may_be_objects_in_any_order(client: httpx.Client) -> None:
     )
 
 
-def test_columns_that_the_model_does_not_read_are_left_aside(
-    client: httpx.Client,
-) -> None:
+def test_columns_that_the_model_does_not_read_are_left_aside(client):
     features, extra = ("age", "bmi", "bp"), {"progression": None, "note": ["x", []]}
     rows = [extra | dict(zip(features, row, strict=True)) for row in ROWS]
     # Rows need not carry the same ones.
@@ -103,7 +94,7 @@ def test_columns_that_the_model_does_not_read_are_left_aside(
     "inputs",
     [ROWS, {"inputs": ROWS}, {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]}],
 )
-def test_columns_are_answered_as_columns(client: httpx.Client, inputs: Any) -> None:
+def test_columns_are_answered_as_columns(client, inputs):
     by_rows = ask(client, "diabetes", {"instances": ROWS}).json()["predictions"]
     by_columns = ask(client, "diabetes", {"inputs": inputs}).json()["outputs"]
     assert by_columns == {
@@ -111,7 +102,7 @@ def test_columns_are_answered_as_columns(client: httpx.Client, inputs: Any) -> N
     }
 
 
-def test_null_is_a_missing_value_where_one_may_be_missing(client: httpx.Client) -> None:
+def test_null_is_a_missing_value_where_one_may_be_missing(client):
     # A missing number counts 100 and a text its length.
     rows = [[1, None, "f", None], [1, 5, "male", ""]]
     answer = ask(client, "patients", {"instances": rows}).json()
@@ -127,14 +118,14 @@ def test_null_is_a_missing_value_where_one_may_be_missing(client: httpx.Client) 
     assert by_tensor["outputs"]["mean"] == [[mean] for mean in means]
 
 
-def test_booleans_count_as_numbers(client: httpx.Client) -> None:
+def test_booleans_count_as_numbers(client):
     assert (
         ask(client, "diabetes", {"instances": [[True, False, 1]]}).content
         == ask(client, "diabetes", {"instances": [[1, 0, 1]]}).content
     )
 
 
-def test_classes_are_answered_by_name(client: httpx.Client) -> None:
+def test_classes_are_answered_by_name(client):
     rows = [[9, 0, 0], [0, 0, 9]]
     answer = ask(client, "iris", {"instances": rows}).json()
     assert answer["classes"] == ["setosa", "versicolor", "virginica"]
@@ -146,7 +137,7 @@ def test_classes_are_answered_by_name(client: httpx.Client) -> None:
     assert outputs["class"] == ["setosa", "virginica"]
 
 
-def test_body_without_a_type_is_taken_for_json(client: httpx.Client) -> None:
+def test_body_without_a_type_is_taken_for_json(client):
     body = b'{"instances": [[1, 2, 3]]}'
     response = client.post("/v1/models/diabetes:predict", content=body)
     assert response.status_code == 200

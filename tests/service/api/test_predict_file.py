@@ -2,10 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import httpx
 import pyarrow as pa
 import pytest
 
@@ -14,8 +11,6 @@ from tests.service.sandboxed import reading_here
 from tests.service.serving import ask, serving, wait_until_ready
 from tests.waiting import wait_until
 from tfbbb.tables import read_table
-from tfbbb.tables.dialect import Dialect
-from tfbbb.tables.format import Format
 from tfbbb.tables.writing import write_rows
 
 URL = "/v1/models/diabetes:predict-file"
@@ -29,11 +24,11 @@ ROWS = pa.table(
     }
 )
 PREDICTED = ["mean", "std", "lower_90", "upper_90", "epistemic", "aleatoric"]
-FORMATS: tuple[Format, ...] = ("csv", "csv.zst", "jsonl", "parquet", "xlsx")
+FORMATS = ("csv", "csv.zst", "jsonl", "parquet", "xlsx")
 
 
 @pytest.fixture(autouse=True)
-def predictions_here(request: pytest.FixtureRequest) -> Iterator[None]:
+def predictions_here(request):
     """Predicts in this process, which takes no second to start."""
     if "sandbox_process" in request.fixturenames:
         yield
@@ -43,19 +38,17 @@ def predictions_here(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def sandbox_process() -> None:
+def sandbox_process():
     """Lets a process predict the files of a test."""
 
 
-def written(table: pa.Table, format: Format, dialect: Dialect | None = None) -> bytes:
+def written(table, format, dialect=None):
     file = io.BytesIO()
     write_rows(table.to_reader(), file, format, dialect)
     return file.getvalue()
 
 
-def send(
-    client: httpx.Client, content: bytes, name: str, url: str = URL, **headers: str
-) -> httpx.Response:
+def send(client, content, name, url=URL, **headers):
     given = {"Content-Type": "application/octet-stream"}
     named = f"{url}{'&' if '?' in url else '?'}name={name}"
     return client.post(named, content=content, headers=given | headers)
@@ -63,9 +56,7 @@ def send(
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_file_comes_back_in_its_format_with_predictions(
-    client: httpx.Client, tmp_path: Path, format: Format
-) -> None:
+def test_a_file_comes_back_in_its_format_with_predictions(client, tmp_path, format):
     answer = send(client, written(ROWS, format), f"new.{format}")
     assert answer.status_code == 200, answer.text
     name = f"new-predicted.{format}"
@@ -88,9 +79,7 @@ def test_a_file_comes_back_in_its_format_with_predictions(
         assert row["epistemic"] == pytest.approx(one["epistemic"][0], rel=1e-4)
 
 
-def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(
-    client: httpx.Client,
-) -> None:
+def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(client):
     text = "Haus;age;bmi;bp;Preis\nÄ;1,50;007;1;1.234,50\n'B;2,00;1,5;1;\n"
     answer = send(client, text.encode("cp1252"), "neu.csv")
     header, first, second = answer.content.decode("utf-8-sig").splitlines()
@@ -103,7 +92,7 @@ def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(
     assert mean == pytest.approx(2 * (1.5 + 7 + 1), abs=0.1)
 
 
-def test_blocks_are_joined_in_their_order(saved_models: Path, tmp_path: Path) -> None:
+def test_blocks_are_joined_in_their_order(saved_models, tmp_path):
     # Of the three blocks, each is too much work until it was halved.
     settings = Settings(models=saved_models, max_work=100_000, data_dir=tmp_path)
     numbers = [float(row) for row in range(4500)]
@@ -121,7 +110,7 @@ def test_blocks_are_joined_in_their_order(saved_models: Path, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("sandbox_process")
-def test_progress_comes_before_the_file(client: httpx.Client) -> None:
+def test_progress_comes_before_the_file(client):
     progress = {"Accept": "application/vnd.tfbbb.progress"}
     answer = send(client, written(ROWS, "xlsx"), "new.xlsx", **progress)
     first, preview, last, content = answer.content.split(b"\n", 3)
@@ -135,7 +124,7 @@ def test_progress_comes_before_the_file(client: httpx.Client) -> None:
     assert content.startswith(b"PK")
 
 
-def test_columns_that_are_not_as_in_training_are_said(client: httpx.Client) -> None:
+def test_columns_that_are_not_as_in_training_are_said(client):
     patients = pa.table(
         {
             "age": [50.0] * 3000,
@@ -154,7 +143,7 @@ def test_columns_that_are_not_as_in_training_are_said(client: httpx.Client) -> N
     ]
 
 
-def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> None:
+def test_several_levels_and_classes_have_their_columns(client):
     url = f"{URL}?intervals=0.5,0.9&quantiles=0.1"
     header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]
     assert header.split(",")[7:] == [
@@ -174,7 +163,7 @@ def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> 
     ], found.text
 
 
-def flowers(client: httpx.Client) -> pa.Table:
+def flowers(client):
     """One row for the model of classes."""
     names = client.get("/v1/models/iris").json()["description"]["features"]
     return pa.table({feature["name"]: [1.0] for feature in names})
@@ -188,18 +177,14 @@ def flowers(client: httpx.Client) -> pa.Table:
         (b"age,bmi,bp\n1,2,3\n4,5,x\n", 400, "Row 2"),
     ],
 )
-def test_a_file_that_does_not_fit_says_why(
-    client: httpx.Client, content: bytes, status: int, message: str
-) -> None:
+def test_a_file_that_does_not_fit_says_why(client, content, status, message):
     answer = send(client, content, "bad.csv")
     assert (answer.status_code, message in answer.json()["error"]) == (status, True), (
         answer.text
     )
 
 
-def test_versions_labels_and_parameters_are_those_of_predict(
-    client: httpx.Client,
-) -> None:
+def test_versions_labels_and_parameters_are_those_of_predict(client):
     content = written(ROWS, "csv")
     first = send(
         client, content, "a.csv", "/v1/models/diabetes/versions/1:predict-file"

@@ -2,18 +2,14 @@ import asyncio
 import hashlib
 import shutil
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
 
 from service.api import retention
 from service.api.retention import prune
-from service.shared.database import Database
 from service.shared.database.tables import (
     AuditEntry,
-    Base,
     Dataset,
     Event,
     Job,
@@ -22,14 +18,13 @@ from service.shared.database.tables import (
 )
 from service.shared.files import JobFiles
 from service.shared.job_events import append
-from service.shared.queue import Queue
 from tests.service.queued import add_table, submitted
 
 DAY = 86400.0
 
 
 @pytest.fixture
-def queue(queue: Queue) -> Queue:
+def queue(queue):
     """The jobs of a service that keeps things for some days."""
     queue.settings = queue.settings.model_copy(
         update={
@@ -43,14 +38,14 @@ def queue(queue: Queue) -> Queue:
     return queue
 
 
-def pruned(queue: Queue, *, dry_run: bool = False) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def pruned(queue, *, dry_run=False):
+    found = {}
     for item in prune(queue.database, queue.settings, dry_run=dry_run):
         found.setdefault(item.kind, []).append(item.subject)
     return found
 
 
-def ended_job(queue: Queue, days: float, **columns: Any) -> str:
+def ended_job(queue, days, **columns):
     """Makes a job that ended some days ago, with two epochs and a log."""
     (job_id,) = submitted(queue, **columns)
     with queue.database.writing() as session:
@@ -64,7 +59,7 @@ def ended_job(queue: Queue, days: float, **columns: Any) -> str:
     return job_id
 
 
-def dataset(queue: Queue, days: float, name: str, **columns: Any) -> str:
+def dataset(queue, days, name, **columns):
     sha256 = hashlib.sha256(name.encode()).hexdigest()
     file = queue.settings.data_dir / "datasets" / f"{sha256}.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,18 +68,18 @@ def dataset(queue: Queue, days: float, name: str, **columns: Any) -> str:
     return add_table(queue, name=name, sha256=sha256, created_at=created_at, **columns)
 
 
-def ids(database: Database, table: type[Base]) -> set[str]:
+def ids(database, table):
     with database.reading() as session:
-        return set(session.scalars(select(table.id)))  # type: ignore[attr-defined]
+        return set(session.scalars(select(table.id)))
 
 
-def num_events(queue: Queue, job_id: str, type_: str) -> int:
+def num_events(queue, job_id, type_):
     query = select(func.count()).where(Event.job_id == job_id, Event.type == type_)
     with queue.database.reading() as session:
-        return session.scalar(query) or 0
+        return session.scalar(query)
 
 
-def test_jobs_that_ended_long_ago_go_with_their_logs(queue: Queue) -> None:
+def test_jobs_that_ended_long_ago_go_with_their_logs(queue):
     recent, oldest = ended_job(queue, 5), ended_job(queue, 40)
     (waiting,) = submitted(queue)
     with queue.database.writing() as session:
@@ -97,7 +92,7 @@ def test_jobs_that_ended_long_ago_go_with_their_logs(queue: Queue) -> None:
     assert pruned(queue) == {}
 
 
-def test_datasets_go_that_no_job_has_and_nobody_sent_again(queue: Queue) -> None:
+def test_datasets_go_that_no_job_has_and_nobody_sent_again(queue):
     unused = dataset(queue, 25, "unused")
     used = dataset(queue, 25, "used")
     young = dataset(queue, 15, "young")
@@ -108,12 +103,10 @@ def test_datasets_go_that_no_job_has_and_nobody_sent_again(queue: Queue) -> None
     assert len(list(queue.settings.data_dir.glob("datasets/*"))) == 3
 
 
-def test_what_is_needed_meanwhile_stays(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_needed_meanwhile_stays(queue, monkeypatch):
     taken, job_id = dataset(queue, 25, "taken"), ended_job(queue, 40)
 
-    def use(_: object) -> None:
+    def use(_):
         # Between the look and the removal, a job takes the dataset, and one is retried.
         submitted(queue, dataset_id=taken)
         with queue.database.writing() as session:
@@ -126,7 +119,7 @@ def test_what_is_needed_meanwhile_stays(
     assert JobFiles(queue.settings, job_id).log.exists()
 
 
-def test_audit_entries_go_by_age(queue: Queue) -> None:
+def test_audit_entries_go_by_age(queue):
     submitted(queue, 2)
     with queue.database.writing() as session:
         oldest = select(func.min(AuditEntry.id)).scalar_subquery()
@@ -139,7 +132,7 @@ def test_audit_entries_go_by_age(queue: Queue) -> None:
     assert len(ids(queue.database, AuditEntry)) == 1
 
 
-def add_versions(queue: Queue, saved_models: Path, *numbers: int) -> Path:
+def add_versions(queue, saved_models, *numbers):
     """Makes old versions of a model; returns its directory."""
     directory = queue.settings.models / "houses"
     with queue.database.writing() as session:
@@ -153,7 +146,7 @@ def add_versions(queue: Queue, saved_models: Path, *numbers: int) -> Path:
     return directory
 
 
-def test_versions_that_nothing_needs_go(queue: Queue, saved_models: Path) -> None:
+def test_versions_that_nothing_needs_go(queue, saved_models):
     directory = add_versions(queue, saved_models, 1, 2, 3, 4, 5, 6)
     with queue.database.writing() as session:
         session.add(Label(name="houses", label="live", number=2, moved_at=1e9))
@@ -171,21 +164,17 @@ def test_versions_that_nothing_needs_go(queue: Queue, saved_models: Path) -> Non
         assert session.scalars(deleted).all() == ["retention"] * 2
 
 
-def test_versions_stay_while_latest_is_damaged(
-    queue: Queue, saved_models: Path
-) -> None:
+def test_versions_stay_while_latest_is_damaged(queue, saved_models):
     directory = add_versions(queue, saved_models, 1, 2, 3)
     (directory / "3" / "saved_model.pb").write_bytes(b"")
     assert pruned(queue) == {}
 
 
-def test_a_service_removes_once_a_day(
-    queue: Queue, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_service_removes_once_a_day(queue, caplog):
     job_id = ended_job(queue, 40)
     slept = []
 
-    async def sleep(seconds: float) -> None:
+    async def sleep(seconds):
         slept.append(seconds)
         if len(slept) == 2:
             raise asyncio.CancelledError

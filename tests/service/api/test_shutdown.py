@@ -8,12 +8,10 @@ from service.api.server import shutdown_event
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_sets_the_event_and_reaches_the_server_too(
-    number: signal.Signals,
-) -> None:
+def test_a_signal_sets_the_event_and_reaches_the_server_too(number):
     reached = []
 
-    async def serve() -> None:
+    async def serve():
         with shutdown_event() as stopping:
             assert not stopping.is_set()
             os.kill(os.getpid(), number)

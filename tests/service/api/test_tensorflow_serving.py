@@ -4,9 +4,6 @@ https://github.com/tensorflow/serving/blob/master/tensorflow_serving/g3doc/api_r
 """
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
@@ -17,9 +14,7 @@ from tests.service.serving import serving, wait_until_ready
 
 
 @pytest.fixture(scope="module")
-def served(
-    exported_models: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
+def served(exported_models, tmp_path_factory):
     """The model of the examples, half_plus_three, beside others of the tests."""
     root = tmp_path_factory.mktemp("models")
     shutil.copytree(exported_models / "half_plus_three", root / "half_plus_three")
@@ -29,7 +24,7 @@ def served(
         yield client
 
 
-def post(client: httpx.Client, path: str, body: Any) -> Any:
+def post(client, path, body):
     """Sends a body as `curl -d` does."""
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     content = httpx.Request("POST", "http://x", json=body).content
@@ -38,7 +33,7 @@ def post(client: httpx.Client, path: str, body: Any) -> Any:
     return answer.status_code, answer.json()
 
 
-def test_status_is_that_of_the_example(served: httpx.Client) -> None:
+def test_status_is_that_of_the_example(served):
     status = {"error_code": "OK", "error_message": ""}
     expected = [{"version": "123", "state": "AVAILABLE", "status": status}]
     for path in ("", "/versions/123", "/labels/latest"):
@@ -46,7 +41,7 @@ def test_status_is_that_of_the_example(served: httpx.Client) -> None:
         assert answer["model_version_status"] == expected
 
 
-def test_metadata_name_the_signatures(served: httpx.Client) -> None:
+def test_metadata_name_the_signatures(served):
     answer = served.get("/v1/models/half_plus_three/metadata").json()
     spec = answer["model_spec"]
     assert spec == {"name": "half_plus_three", "signature_name": "", "version": "123"}
@@ -66,9 +61,7 @@ def test_metadata_name_the_signatures(served: httpx.Client) -> None:
         ("", {"inputs": {"x": [1.0, 2, 5]}, "signature_name": ""}, "outputs"),
     ],
 )
-def test_rows_and_columns_predict(
-    served: httpx.Client, path: str, body: Any, key: str
-) -> None:
+def test_rows_and_columns_predict(served, path, body, key):
     status, answer = post(served, f"half_plus_three{path}:predict", body)
     assert status == 200
     if key == "predictions":

@@ -4,11 +4,7 @@ The client adds to the headers that it is given, so each call gets a copy.
 """
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 import tritonclient.http as triton
@@ -22,20 +18,20 @@ ROWS = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
 
 @pytest.fixture
-def server(client: httpx.Client) -> Iterator[triton.InferenceServerClient]:
+def server(client):
     url = client.base_url
     with triton.InferenceServerClient(f"{url.host}:{url.port}") as server:
         yield server
 
 
-def tensor(name: str, values: np.ndarray, binary: bool = True) -> triton.InferInput:
+def tensor(name, values, binary=True):
     datatype = {"f": "FP32", "O": "BYTES", "i": "INT64"}[values.dtype.kind]
     given = triton.InferInput(name, list(values.shape), datatype)
     given.set_data_from_numpy(values, binary_data=binary)
     return given
 
 
-def patients(age: list[float], pressure: list[float]) -> list[triton.InferInput]:
+def patients(age, pressure):
     n = len(age)
     return [
         tensor("age", np.array(age, np.float32)),
@@ -45,7 +41,7 @@ def patients(age: list[float], pressure: list[float]) -> list[triton.InferInput]
     ]
 
 
-def test_service_is_live_and_ready(server: triton.InferenceServerClient) -> None:
+def test_service_is_live_and_ready(server):
     # Without a key, as load balancers ask.
     assert server.is_server_live()
     assert server.is_server_ready()
@@ -55,9 +51,7 @@ def test_service_is_live_and_ready(server: triton.InferenceServerClient) -> None
     assert not server.is_model_ready("diabetes", "9", headers=dict(AS_ADMIN))
 
 
-def test_metadata_of_the_service_and_of_models(
-    server: triton.InferenceServerClient,
-) -> None:
+def test_metadata_of_the_service_and_of_models(server):
     assert server.get_server_metadata(headers=dict(AS_ADMIN)) == {
         "name": "tfbbb",
         "version": __version__,
@@ -77,12 +71,7 @@ def test_metadata_of_the_service_and_of_models(
 
 
 @pytest.mark.parametrize(("binary_in", "binary_out"), [(True, False), (False, True)])
-def test_answer_is_that_of_the_saved_model(
-    server: triton.InferenceServerClient,
-    saved_models: Path,
-    binary_in: bool,
-    binary_out: bool,
-) -> None:
+def test_answer_is_that_of_the_saved_model(server, saved_models, binary_in, binary_out):
     names = ("variance", "mean", "quantiles")
     answer = server.infer(
         "diabetes",
@@ -109,9 +98,7 @@ def test_answer_is_that_of_the_saved_model(
         )
 
 
-def test_columns_and_missing_values_are_inputs(
-    client: httpx.Client, server: triton.InferenceServerClient
-) -> None:
+def test_columns_and_missing_values_are_inputs(client, server):
     inputs = patients([50.0, 60.0], [np.nan, 80.0])
     answer = server.infer("patients", inputs, headers=dict(AS_ADMIN))
     rows = [[50, None, "f", "nörth"], [60, 80, "f", "nörth"]]
@@ -122,7 +109,7 @@ def test_columns_and_missing_values_are_inputs(
     assert answer.get_output("warnings") is None
 
 
-def test_classes_and_sets_are_outputs(server: triton.InferenceServerClient) -> None:
+def test_classes_and_sets_are_outputs(server):
     rows = np.array([[2.0, 2.0, 0.0], [0.0, 9.0, 0.0]], np.float32)
     answer = server.infer(
         "iris",
@@ -149,9 +136,7 @@ def test_classes_and_sets_are_outputs(server: triton.InferenceServerClient) -> N
         ({"request_compression_algorithm": "gzip"}, "must not be compressed"),
     ],
 )
-def test_mistake_is_described(
-    server: triton.InferenceServerClient, changes: dict[str, Any], message: str
-) -> None:
+def test_mistake_is_described(server, changes, message):
     given = {"inputs": [tensor("inputs", ROWS)], "headers": dict(AS_ADMIN)} | changes
     with pytest.raises(InferenceServerException, match=message):
         server.infer("diabetes", **given)

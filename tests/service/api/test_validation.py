@@ -1,7 +1,6 @@
 import math
-from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from fastapi.routing import iter_route_contexts
@@ -44,7 +43,7 @@ from tfbbb.training.spec import JobSpec
         ),
     ],
 )
-def test_place_of_a_mistake_is_named(fields: dict[str, Any], sentence: str) -> None:
+def test_place_of_a_mistake_is_named(fields, sentence):
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", **fields})
     error = caught.value.errors()[0]
@@ -60,7 +59,7 @@ def test_place_of_a_mistake_is_named(fields: dict[str, Any], sentence: str) -> N
         (("query", "limit"), "`limit`"),
     ],
 )
-def test_parts_of_a_request_are_not_of_its_names(place: Any, named: str) -> None:
+def test_parts_of_a_request_are_not_of_its_names(place, named):
     error = {"type": "missing", "loc": place, "msg": "Field required", "input": {}}
     assert describe_validation_error(error) == f"{named} is missing. Received: {{}}"
 
@@ -111,14 +110,14 @@ class Dessert(BaseModel):
         ("title", "\ud800", "must be a text in UTF-8"),
     ],
 )
-def test_a_rule_is_a_plain_sentence(field: str, given: Any, rule: str) -> None:
+def test_a_rule_is_a_plain_sentence(field, given, rule):
     with pytest.raises(ValidationError) as caught:
         Dessert.model_validate({field: given})
     sentence = describe_validation_error(caught.value.errors()[0])
     assert sentence == f"`{field}` {rule}. Received: {abbreviate(given)}"
 
 
-def body_models() -> list[type[BaseModel]]:
+def body_models():
     """The models of all bodies that FastAPI parses, and that of `parameters`."""
     routes = iter_route_contexts(create_app(Settings()).routes)
     fields = [getattr(route.original_route, "body_field", None) for route in routes]
@@ -126,7 +125,7 @@ def body_models() -> list[type[BaseModel]]:
     return [*sorted(found, key=lambda model: model.__name__), Parameters]
 
 
-def parts(schema: Any) -> Iterator[dict[str, Any]]:
+def parts(schema):
     """A core schema of pydantic and all within it that validates."""
     if isinstance(schema, dict):
         yield schema
@@ -136,7 +135,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
             yield from parts(part)
 
 
-def test_no_body_can_have_more_than_a_few_errors() -> None:
+def test_no_body_can_have_more_than_a_few_errors():
     models = body_models()
     assert {JobRequest, KeyRequest, LabelTarget} <= set(models)
     for model in models:
@@ -151,7 +150,7 @@ def test_no_body_can_have_more_than_a_few_errors() -> None:
                 assert issubclass(part["cls"], KnownFields), part["cls"]
 
 
-def test_a_name_of_a_megabyte_is_not_repeated() -> None:
+def test_a_name_of_a_megabyte_is_not_repeated():
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", "a" * 2**20: [1] * 10**6})
     assert len(describe_validation_error(caught.value.errors()[0])) < 300

@@ -4,23 +4,21 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from service.job_process import attempt as run
-from service.job_process.attempt import Attempt, Export
-from service.shared.database.tables import Job, Label
+from service.job_process.attempt import Attempt
+from service.shared.database.tables import Label
 from service.shared.files import JobFiles
-from service.shared.queue import Lease, Queue
 from service.shared.store import StoreOutageError
 from service.shared.versions import LATEST
 from tests.service.job_process.stand_in_worker import export
 from tests.service.queued import job, leased, let_expire, states, submitted
 from tfbbb.tables import TableError
-from tfbbb.training.job_clock import JobClock, Progress
+from tfbbb.training.job_clock import Progress
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -31,41 +29,34 @@ REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
 class Trainer:
     """Trains by doing what it is told to."""
 
-    def __init__(self, work: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, work=lambda: None):
         self._work = work
-        self.should_stop: Callable[[], bool] = lambda: False
-        self.serving: int | None = None
+        self.should_stop = lambda: False
+        self.serving = None
 
-    def prepare(self, should_stop: Callable[[], bool]) -> None:
+    def prepare(self, should_stop):
         """Needs no preparation."""
 
-    def train(
-        self,
-        job: Job,
-        serving: int | None,
-        report: Callable[[Progress], None],
-        should_stop: Callable[[], bool],
-        clock: JobClock,
-    ) -> Export:
+    def train(self, job, serving, report, should_stop, clock):
         self.serving, self.should_stop = serving, should_stop
         report(REPORT)
         self._work()
         return partial(export, job.id, "trained")
 
 
-def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
+def attempt(queue, lease, trainer):
     JobFiles(queue.settings, lease.job_id).scratch.mkdir(parents=True)
     return Attempt(queue, lease, threading.Event(), trainer, pytest.fail)
 
 
-def raising(error: Exception) -> Callable[[], None]:
-    def fail() -> None:
+def raising(error):
+    def fail():
         raise error
 
     return fail
 
 
-def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
+def test_an_attempt_trains_and_publishes(queue, lease):
     assert attempt(queue, lease, Trainer()).run()
     assert states(queue, lease.job_id)[-2:] == ["exporting", "succeeded"]
     assert job(queue, lease.job_id).progress["figures"] == {"nll": 0.5}
@@ -83,9 +74,7 @@ def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
         (RuntimeError("of\nTensorFlow"), "RuntimeError: of TensorFlow; the log has"),
     ],
 )
-def test_impossible_job_fails_with_the_reason(
-    queue: Queue, lease: Lease, error: Exception, reason: str
-) -> None:
+def test_impossible_job_fails_with_the_reason(queue, lease, error, reason):
     as_new = attempt(queue, lease, Trainer(raising(error))).run()
     assert not as_new, "who knows what it left in the process"
     failed = job(queue, lease.job_id)
@@ -94,8 +83,8 @@ def test_impossible_job_fails_with_the_reason(
     assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
 
 
-def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
-    known: list[int | None] = []
+def test_a_trainer_knows_the_version_that_is_latest(queue):
+    known = []
     for _ in range(3):
         submitted(queue)
         trainer = Trainer()
@@ -108,8 +97,8 @@ def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
     assert known == [None, 1, 1]
 
 
-def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
-    def lose_the_lease() -> None:
+def test_a_ghost_writes_nothing(queue, lease):
+    def lose_the_lease():
         let_expire(queue, lease)
         leased(queue)
         deadline = time.monotonic() + 10
@@ -118,7 +107,7 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
             time.sleep(0.01)
         pytest.fail("it was not told within 10 s")
 
-    told: list[bool] = []
+    told = []
     trainer = Trainer(lose_the_lease)
     assert not attempt(queue, lease, trainer).run()
     # To stop in peace would be to save its state over that of the next attempt.
@@ -128,20 +117,18 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     assert not (queue.settings.models / "model").exists()
 
 
-def test_publishing_waits_for_the_database_and_the_store(
-    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publishing_waits_for_the_database_and_the_store(queue, lease, monkeypatch):
     publish = run.publish
     standby = ("update", {}, Exception("there is a standby"))
-    failures: list[Exception] = [
+    failures = [
         *(OperationalError(*standby), InternalError(*standby)),
         StoreOutageError("It could not be written: no route", "s3://bucket"),
     ]
 
-    def publish_later(*arguments: object) -> int:
+    def publish_later(*arguments):
         if failures:
             raise failures.pop()
-        return publish(*arguments)  # type: ignore[arg-type]
+        return publish(*arguments)
 
     monkeypatch.setattr(run, "publish", publish_later)
     assert attempt(queue, lease, Trainer()).run()

@@ -2,46 +2,34 @@
 
 import random
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from service.job_process.upkeep import remove_leftovers
-from service.shared.database.tables import Job
 from service.shared.job_state import ENDED
-from service.shared.queue import Queue
 from service.shared.store import STAGING
 from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import job, submitted
-from tests.service.running import (
-    Replica,
-    check_jobs,
-    stopped_at_the_end,
-    submit,
-)
+from tests.service.running import Replica, check_jobs, stopped_at_the_end, submit
 from tfbbb.export.manifest import Manifest
 
 _KINDS = ("worker", "parent", "all")
 
 
 @pytest.fixture
-def services(queue: Queue, tmp_path: Path) -> Iterator[list[Replica]]:
+def services(queue, tmp_path):
     # Services on one directory, which SQLite does not allow, share a PostgreSQL
     # database.
     environment = queue.settings.model_copy(update={"lease_seconds": 600.0})
     found = [
-        Replica(
-            tmp_path / f"service-{number}",
-            **environment.environment(),
-        )
+        Replica(tmp_path / f"service-{number}", **environment.environment())
         for number in range(1 if queue.database.is_sqlite else 2)
     ]
     with stopped_at_the_end(*found):
         yield found
 
 
-def kill(services: list[Replica], kind: str, chance: random.Random) -> None:
+def kill(services, kind, chance):
     """Kills a process of a kind, or all; starts services anew that were killed."""
     killed = services if kind == "all" else [chance.choice(services)]
     for service in killed:
@@ -55,9 +43,7 @@ def kill(services: list[Replica], kind: str, chance: random.Random) -> None:
     [("sqlite", 5, 5), pytest.param("postgresql", 50, 60, marks=pytest.mark.slow)],
     indirect=["database_url"],
 )
-def test_every_job_ends_once_whatever_is_killed(
-    queue: Queue, services: list[Replica], num_kills: int, num_jobs: int
-) -> None:
+def test_every_job_ends_once_whatever_is_killed(queue, services, num_kills, num_jobs):
     chance = random.Random(num_kills)
     jobs = [submit(services, f"job-{number}") for number in range(num_jobs // 2)]
     for number in range(num_kills):
@@ -71,7 +57,7 @@ def test_every_job_ends_once_whatever_is_killed(
     check_what_is_left(queue, succeeded)
 
 
-def check_what_is_left(queue: Queue, succeeded: list[Job]) -> None:
+def check_what_is_left(queue, succeeded):
     settings = queue.settings
     for row in succeeded:
         directory = settings.models / row.name / str(row.version)
@@ -84,9 +70,7 @@ def check_what_is_left(queue: Queue, succeeded: list[Job]) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_stopped_service_puts_its_saved_jobs_back(
-    queue: Queue, services: list[Replica]
-) -> None:
+def test_a_stopped_service_puts_its_saved_jobs_back(queue, services):
     (service,) = services
     (job_id,) = submitted(queue, spec={"steps": 300})
     while not (progress := job(queue, job_id).progress):

@@ -2,10 +2,9 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 
-def test_process_that_starts_anew_is_another_run_of_its_command(tmp_path: Path) -> None:
+def test_process_that_starts_anew_is_another_run_of_its_command(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys\n"
@@ -28,7 +27,7 @@ def test_process_that_starts_anew_is_another_run_of_its_command(tmp_path: Path) 
     assert log.read_text() == "of the job\n"
 
 
-def test_worker_computes_with_half_of_the_cores() -> None:
+def test_worker_computes_with_half_of_the_cores():
     program = (
         "import os; from unittest import mock;"
         "from service.job_process.process import leave_half_of_the_cores;\n"

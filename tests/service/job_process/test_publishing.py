@@ -7,7 +7,7 @@ from sqlalchemy import select
 from service.job_process.publish import CancelledError, publish
 from service.shared import queue as queue_module
 from service.shared.database.tables import ModelVersion
-from service.shared.queue import Lease, Queue, StaleAttemptError
+from service.shared.queue import StaleAttemptError
 from service.shared.store import store
 from service.shared.versions import manifest_digest
 from tests.service.job_process.stand_in_worker import export
@@ -24,25 +24,25 @@ from tests.service.queued import (
 
 
 @pytest.fixture
-def lease(queue: Queue) -> Lease:
+def lease(queue):
     return exporting(queue)
 
 
 @pytest.fixture
-def directory(queue: Queue, lease: Lease) -> Path:
+def directory(queue, lease):
     return staged(queue, lease)
 
 
-def versions(queue: Queue) -> list[ModelVersion]:
+def versions(queue):
     with queue.database.reading() as session:
         return list(session.scalars(select(ModelVersion).order_by(ModelVersion.number)))
 
 
-def on_disk(queue: Queue) -> list[str]:
+def on_disk(queue):
     return sorted(path.name for path in (queue.settings.models / "model").glob("*"))
 
 
-def test_a_staged_model_becomes_the_next_version(queue: Queue) -> None:
+def test_a_staged_model_becomes_the_next_version(queue):
     for number in (1, 2):
         lease = exporting(queue)
         directory = staged(queue, lease)
@@ -56,11 +56,11 @@ def test_a_staged_model_becomes_the_next_version(queue: Queue) -> None:
 
 
 def test_number_taken_at_the_last_moment_is_skipped(
-    queue: Queue, lease: Lease, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    queue, lease, directory, monkeypatch
+):
     rename = Path.rename
 
-    def rename_too_late(source: Path, target: Path) -> Path:
+    def rename_too_late(source, target):
         if target.name == "1":
             # As `tfbbb train --output` may do meanwhile.
             export("", "of another", target)
@@ -71,9 +71,7 @@ def test_number_taken_at_the_last_moment_is_skipped(
     assert on_disk(queue) == ["1", "2"]
 
 
-def test_a_stale_attempt_publishes_nothing(
-    queue: Queue, lease: Lease, directory: Path
-) -> None:
+def test_a_stale_attempt_publishes_nothing(queue, lease, directory):
     let_expire(queue, lease)
     with pytest.raises(StaleAttemptError):
         publish(queue, lease, directory)
@@ -83,9 +81,7 @@ def test_a_stale_attempt_publishes_nothing(
     assert (on_disk(queue), versions(queue)) == ([], [])
 
 
-def test_a_job_that_is_to_be_cancelled_publishes_nothing(
-    queue: Queue, lease: Lease, directory: Path
-) -> None:
+def test_a_job_that_is_to_be_cancelled_publishes_nothing(queue, lease, directory):
     cancel(queue, lease.job_id)
     with pytest.raises(CancelledError):
         publish(queue, lease, directory)
@@ -96,12 +92,8 @@ def test_a_job_that_is_to_be_cancelled_publishes_nothing(
 
 @pytest.mark.parametrize("end", ["expire", "died", "release", "fail", "cancel"])
 def test_version_renamed_before_an_interruption_belongs_to_its_job(
-    queue: Queue,
-    lease: Lease,
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    end: str,
-) -> None:
+    queue, lease, directory, monkeypatch, end
+):
     with monkeypatch.context() as patch:
         # After the rename, before the commit.
         patch.setattr(queue_module.Queue, "succeed", stop)
@@ -127,7 +119,7 @@ def test_version_renamed_before_an_interruption_belongs_to_its_job(
     )
 
 
-def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> None:
+def test_the_number_of_a_deleted_version_is_not_given_again(queue):
     first = exporting(queue)
     publish(queue, first, staged(queue, first))
     shutil.rmtree(queue.settings.models / "model" / "1")
@@ -136,11 +128,11 @@ def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> Non
 
 
 def test_a_version_is_on_the_disk_before_the_commit(
-    queue: Queue, lease: Lease, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    queue, lease, directory, monkeypatch
+):
     flushed = []
 
-    def spy(path: Path) -> None:
+    def spy(path):
         flushed.append((path, (path / "1").exists(), len(versions(queue))))
 
     monkeypatch.setattr(store, "flush", spy)
@@ -149,9 +141,7 @@ def test_a_version_is_on_the_disk_before_the_commit(
     assert flushed == [(models / "model", True, 0), (models, False, 0)]
 
 
-def test_a_version_of_another_job_does_not_end_this_one(
-    queue: Queue, lease: Lease
-) -> None:
+def test_a_version_of_another_job_does_not_end_this_one(queue, lease):
     export("f" * 24, "of another", queue.settings.models / "model" / "1")
     let_expire(queue, lease)
     assert (job(queue, lease.job_id).state, versions(queue)) == ("queued", [])

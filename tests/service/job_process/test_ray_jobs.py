@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from ray.job_submission import JobStatus
 from service.job_process import ray_jobs
 from service.job_process.ray_jobs import RayJobs, submission_id
 from service.shared.files import JobFiles
-from service.shared.queue import Lease, Queue
+from service.shared.queue import Lease
 from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import cancel, job, let_expire, states, submitted
 
@@ -30,57 +29,55 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class JobsApi:
     """The jobs of a cluster without nodes: tests say what becomes of them."""
 
-    def __init__(self) -> None:
-        self.submitted: dict[str, dict[str, Any]] = {}
-        self.ends: dict[str, str] = {}
+    def __init__(self):
+        self.submitted = {}
+        self.ends = {}
         self.submissions = 0
 
-    def submit_job(self, *, submission_id: str, **request: Any) -> None:
+    def submit_job(self, *, submission_id, **request):
         if submission_id in self.submitted:
             told = f"Job with submission_id {submission_id} already exists."
             raise RuntimeError(f"Request failed with status code 400: {told}")
         self.submissions += 1
         self.submitted[submission_id] = request
 
-    def get_job_info(self, submission_id: str) -> Any:
+    def get_job_info(self, submission_id):
         end = self.ends.get(submission_id)
         status = JobStatus.PENDING if end is None else JobStatus.FAILED
         return SimpleNamespace(status=status, message=end)
 
 
 @pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> JobsApi:
+def api(monkeypatch):
     api = JobsApi()
     monkeypatch.setattr(ray_jobs, "_Client", lambda address: api)
     return api
 
 
 @pytest.fixture(autouse=True)
-def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_pauses(monkeypatch):
     monkeypatch.setattr(ray_jobs, "_SECONDS_BETWEEN_LOOKS", -1.0)
     monkeypatch.setattr("service.shared.queue._PAUSES", (0.0, 0.0, 0.0))
 
 
 @pytest.fixture
-def jobs(queue: Queue, api: JobsApi) -> RayJobs:
+def jobs(queue, api):
     return RayJobs(queue, _ADDRESS, cpus=2.0, gpus=1.0)
 
 
 @pytest.fixture
-def job_id(queue: Queue, jobs: RayJobs) -> str:
+def job_id(queue, jobs):
     """A job whose first attempt was submitted."""
     (job_id,) = submitted(queue)
     jobs.step()
     return job_id
 
 
-def name(job_id: str, attempt: int = 1) -> str:
+def name(job_id, attempt=1):
     return submission_id(Lease(job_id, attempt))
 
 
-def test_attempt_becomes_a_ray_job_and_stays_queued(
-    queue: Queue, api: JobsApi, job_id: str
-) -> None:
+def test_attempt_becomes_a_ray_job_and_stays_queued(queue, api, job_id):
     ((submission, request),) = api.submitted.items()
     assert submission == f"tfbbb-{job_id}-1"
     assert request["entrypoint"] == f"tfbbb worker --job {job_id}"
@@ -94,19 +91,14 @@ def test_attempt_becomes_a_ray_job_and_stays_queued(
     assert f"`ray job logs tfbbb-{job_id}-1`" in log
 
 
-def test_attempt_is_submitted_once_whoever_submits_it(
-    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
-) -> None:
+def test_attempt_is_submitted_once_whoever_submits_it(queue, api, jobs, job_id):
     jobs.step()
     RayJobs(queue, _ADDRESS).step()
     assert api.submissions == 1
 
 
-def test_next_attempt_is_another_ray_job(
-    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
-) -> None:
+def test_next_attempt_is_another_ray_job(queue, api, jobs, job_id):
     lease = queue.lease_job(job_id)
-    assert lease is not None
     jobs.step()
     assert api.submissions == 1
     # Its node has lost its power.
@@ -115,9 +107,7 @@ def test_next_attempt_is_another_ray_job(
     assert list(api.submitted) == [name(job_id, 1), name(job_id, 2)]
 
 
-def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
-    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
-) -> None:
+def test_ray_job_that_ends_before_it_begins_counts_as_a_death(queue, api, jobs, job_id):
     for attempt in (1, 2, 3):
         told = "Job entrypoint command failed with exit code 127"
         api.ends[name(job_id, attempt)] = f"{told}\ntfbbb: not found"
@@ -132,15 +122,13 @@ def test_ray_job_that_ends_before_it_begins_counts_as_a_death(
     assert states(queue, job_id).count("running") == 3
 
 
-def test_cancelled_job_is_not_submitted_again(
-    queue: Queue, api: JobsApi, jobs: RayJobs, job_id: str
-) -> None:
+def test_cancelled_job_is_not_submitted_again(queue, api, jobs, job_id):
     cancel(queue, job_id)
     jobs.step()
     assert (api.submissions, states(queue, job_id)) == (1, ["queued", "cancelled"])
 
 
-def test_job_waits_while_the_cluster_does_not_answer(queue: Queue) -> None:
+def test_job_waits_while_the_cluster_does_not_answer(queue):
     (job_id,) = submitted(queue)
     # Port 9 of this machine: nothing listens there.
     lost = RayJobs(queue, "http://127.0.0.1:9")
@@ -149,10 +137,8 @@ def test_job_waits_while_the_cluster_does_not_answer(queue: Queue) -> None:
     assert states(queue, job_id) == ["queued"]
 
 
-def test_refusal_of_the_cluster_is_told(
-    queue: Queue, api: JobsApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(**request: Any) -> None:
+def test_refusal_of_the_cluster_is_told(queue, api, monkeypatch):
+    def refuse(**request):
         raise AuthenticationError("Authentication required: Missing token")
 
     monkeypatch.setattr(api, "submit_job", refuse)
@@ -161,7 +147,7 @@ def test_refusal_of_the_cluster_is_told(
         RayJobs(queue, _ADDRESS).step()
 
 
-def test_workers_on_other_machines_need_postgresql(queue: Queue) -> None:
+def test_workers_on_other_machines_need_postgresql(queue):
     command = ["worker", "--ray-address", "http://192.0.2.1:8265"]
     done = subprocess.run(
         [sys.executable, "-m", "tfbbb", *command],
@@ -174,16 +160,14 @@ def test_workers_on_other_machines_need_postgresql(queue: Queue) -> None:
 
 
 @pytest.mark.slow
-def test_cluster_runs_a_job_to_its_end(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cluster_runs_a_job_to_its_end(queue, monkeypatch):
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    options: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+    options = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
     options |= {"include_dashboard": True, "dashboard_port": 0}
-    cluster: Any = Cluster(initialize_head=True, head_node_args=options)
+    cluster = Cluster(initialize_head=True, head_node_args=options)
     try:
         address = f"http://{cluster.head_node.webui_url}"
         command = f"{sys.executable} -m tests.service.job_process.stand_in_worker"

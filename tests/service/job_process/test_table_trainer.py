@@ -1,6 +1,4 @@
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -12,9 +10,7 @@ from service.shared.settings import Settings
 from tfbbb.training.job_clock import JobClock
 
 
-def test_version_has_the_figures_of_its_training_as_lineage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_version_has_the_figures_of_its_training_as_lineage(tmp_path, monkeypatch):
     settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
     job = Job(
         id="a" * 24, spec={"target": "y"}, dataset_sha256="b" * 64, dataset_format="csv"
@@ -23,7 +19,7 @@ def test_version_has_the_figures_of_its_training_as_lineage(
     table.parent.mkdir(parents=True)
     table.write_text("x,y\n1,2\n3,4\n")
 
-    def train(*_: Any, directory: Path, **__: Any) -> Any:
+    def train(*_, directory, **__):
         assert directory == JobFiles(settings, job.id).scratch
         return SimpleNamespace(
             export_to=lambda directory, lineage: lineage,
@@ -34,7 +30,7 @@ def test_version_has_the_figures_of_its_training_as_lineage(
         )
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)
-    export: Any = TableTrainer(settings).train(
+    export = TableTrainer(settings).train(
         job, None, lambda _: None, lambda: False, JobClock()
     )
     lineage = export(tmp_path)
@@ -43,7 +39,7 @@ def test_version_has_the_figures_of_its_training_as_lineage(
     assert lineage["recalibration"] == {"chosen": "none"}
 
 
-def test_spec_with_fields_of_another_version_is_not_read(tmp_path: Path) -> None:
+def test_spec_with_fields_of_another_version_is_not_read(tmp_path):
     settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
     later = Job(id="a" * 24, spec={"target": "y", "colour": "red"})
     with pytest.raises(OtherVersionError, match=r"whose field 'colour' the worker"):

@@ -2,8 +2,6 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import psutil
 import pytest
@@ -12,7 +10,7 @@ from service.api.predictions.schemas import TABLE_BODY
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving
-from tfbbb.client import Client, Job, JobFailedError, ServiceError
+from tfbbb.client import Client, JobFailedError, ServiceError
 from tfbbb.tables import samples
 
 # As many epochs as are all reported.
@@ -23,7 +21,7 @@ _ROW = samples.diabetes().slice(0, 1).drop_columns("progression").to_pylist()
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def settings(tmp_path_factory):
     root = tmp_path_factory.mktemp("service")
     return Settings(
         data_dir=root / "data",
@@ -37,26 +35,26 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def client(settings: Settings) -> Iterator[Client]:
+def client(settings):
     settings.models.mkdir()
     with serving(settings) as http, Client(str(http.base_url), ADMIN_KEY) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def dataset(client: Client) -> str:
+def dataset(client):
     return client.upload(samples.diabetes(), name="diabetes").id
 
 
 @pytest.fixture(scope="module")
-def trained(client: Client, dataset: str) -> Job:
+def trained(client, dataset):
     # Of layers that are given, one network is trained.
     model = {"hidden_units": [8], "likelihood": "normal"}
-    options: dict[str, Any] = {"model": model, "training": TRAINING}
+    options = {"model": model, "training": TRAINING}
     return client.train(dataset, "progression", name="first", **options).wait()
 
 
-def workers() -> list[psutil.Process]:
+def workers():
     return [
         child
         for child in psutil.Process().children(recursive=True)
@@ -64,19 +62,16 @@ def workers() -> list[psutil.Process]:
     ]
 
 
-def is_training(job: Job, step: int) -> bool:
+def is_training(job, step):
     saved_step = int(job.refresh().progress.get("saved_step", 0))
     assert not job.has_ended, job.details
     return saved_step >= step
 
 
-def test_a_job_becomes_a_model_that_answers(
-    client: Client, trained: Job, settings: Settings
-) -> None:
+def test_a_job_becomes_a_model_that_answers(client, trained, settings):
     assert (trained.state, trained.version) == ("succeeded", 1)
     assert trained.progress["epoch"] == trained.progress["epochs"] == EPOCHS
     judgement = trained.judgement
-    assert judgement is not None
     assert list(judgement["figures"]) == [
         *("model", "mean", "linear model", "gradient boosting")
     ]
@@ -96,7 +91,7 @@ def test_a_job_becomes_a_model_that_answers(
     assert list((settings.models / ".staging").glob("*")) == []
 
 
-def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
+def test_the_events_of_a_job_are_complete_and_in_order(trained):
     events = list(trained.events())
     assert [event.id for event in events] == list(range(1, len(events) + 1))
     states = [event.data["state"] for event in events if event.type == "state"]
@@ -108,7 +103,7 @@ def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
     assert list(trained.events(after=len(events) - 1)) == events[-1:]
 
 
-def test_a_version_tells_where_it_comes_from(client: Client, trained: Job) -> None:
+def test_a_version_tells_where_it_comes_from(client, trained):
     answer = client._connection.request("GET", "/v1/models/first/versions/1")
     assert answer["lineage"]["job_id"] == trained.id
     source = answer["lineage"]["source"]
@@ -118,9 +113,7 @@ def test_a_version_tells_where_it_comes_from(client: Client, trained: Job) -> No
     assert source["calibration"]["coverage_90"] == source["metrics"]["coverage_90"]
 
 
-def test_yesterdays_posterior_is_todays_prior(
-    client: Client, trained: Job, dataset: str
-) -> None:
+def test_yesterdays_posterior_is_todays_prior(client, trained, dataset):
     job = client.train(
         dataset,
         "progression",
@@ -140,14 +133,14 @@ def test_yesterdays_posterior_is_todays_prior(
     ],
 )
 def test_job_that_cannot_continue_a_version_is_refused_at_once(
-    client: Client, trained: Job, dataset: str, asked: dict[str, Any], problem: str
-) -> None:
+    client, trained, dataset, asked, problem
+):
     spec = {"start_from": {"model": "first", "version": 1}} | asked
     with pytest.raises(ServiceError, match=problem):
         client.train(dataset, "progression", name="first", **spec)
 
 
-def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
+def test_a_running_job_is_cancelled(client, dataset):
     job = client.train(dataset, "progression", name="never", training={"steps": 10**6})
     while not is_training(job, 1):
         time.sleep(0.1)
@@ -160,10 +153,10 @@ def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_training_that_was_stopped_gets_where_it_would_have(
-    client: Client, dataset: str, settings: Settings, number: int
-) -> None:
+    client, dataset, settings, number
+):
     # Enough epochs to be stopped between.
-    options: dict[str, Any] = {
+    options = {
         "model": {"hidden_units": [64, 64]},
         "training": {"epochs": 80, "seed": 7},
     }

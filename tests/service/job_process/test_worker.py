@@ -16,8 +16,7 @@ from service.job_process.publish import staging_directory
 from service.job_process.upkeep import remove_leftovers
 from service.job_process.worker import Worker
 from service.shared.files import JobFiles
-from service.shared.queue import Lease, Queue
-from service.shared.settings import Settings
+from service.shared.queue import Lease
 from tests.service.job_process.stand_in_worker import CountingTrainer
 from tests.service.queued import add_table, events, job, leased, states, submitted
 from tests.waiting import set_clock
@@ -33,12 +32,12 @@ class StartedAnewError(Exception):
 class StandInProcess(Process):
     """A process that writes to the output of the tests, and raises at its end."""
 
-    def write_to(self, log: Path | None) -> None:
+    def write_to(self, log):
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
             log.touch()
 
-    def start_anew(self) -> None:  # type: ignore[override]
+    def start_anew(self):
         raise StartedAnewError
 
 
@@ -47,47 +46,41 @@ class Preparing(CountingTrainer):
 
     prepared: list[Callable[[], bool]] = []  # noqa: RUF012 - each test empties it
 
-    def prepare(self, should_stop: Callable[[], bool]) -> None:
+    def prepare(self, should_stop):
         self.prepared.append(should_stop)
 
 
 @pytest.fixture
-def stopping() -> threading.Event:
+def stopping():
     return threading.Event()
 
 
 @pytest.fixture
-def worker(
-    queue: Queue, stopping: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> Worker:
+def worker(queue, stopping, monkeypatch):
     monkeypatch.setattr(worker_module, "_SECONDS_FOR_OTHERS", 0.0)
     Preparing.prepared.clear()
     trainer = Preparing(queue.settings)
     return Worker(queue, trainer, StandInProcess(), stopping)
 
 
-def test_worker_runs_one_job_after_the_other(queue: Queue, worker: Worker) -> None:
+def test_worker_runs_one_job_after_the_other(queue, worker):
     jobs = submitted(queue, 2)
     assert [worker.step(), worker.step(), worker.step()] == [True, True, False]
     assert [job(queue, job_id).version for job_id in jobs] == [1, 2]
 
 
-def test_job_that_fails_leaves_nothing_in_the_process(
-    queue: Queue, worker: Worker
-) -> None:
+def test_job_that_fails_leaves_nothing_in_the_process(queue, worker):
     (job_id,) = submitted(queue, spec={"steps": "many"})
     with pytest.raises(StartedAnewError):
         worker.step()
     assert job(queue, job_id).state == "failed"
 
 
-def test_upload_prepares_an_idle_worker_for_some_minutes(
-    queue: Queue, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_upload_prepares_an_idle_worker_for_some_minutes(queue, worker, monkeypatch):
     add_table(queue, sha256="of last week")
     for _ in range(2):
         worker.step()
-    assert worker._trainer.prepared == []  # type: ignore[attr-defined]
+    assert worker._trainer.prepared == []
     add_table(queue, sha256="new", created_at=time.time())
     for _ in range(2):
         worker.step()
@@ -105,8 +98,8 @@ def test_upload_prepares_an_idle_worker_for_some_minutes(
 
 
 def test_worker_that_does_not_prepare_leaves_a_job_to_others_first(
-    queue: Queue, stopping: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    queue, stopping, monkeypatch
+):
     Preparing.prepared.clear()
     trainer = Preparing(queue.settings)
     cold = Worker(queue, trainer, StandInProcess(), stopping, prepares=False)
@@ -116,7 +109,7 @@ def test_worker_that_does_not_prepare_leaves_a_job_to_others_first(
     assert Preparing.prepared == []
     (job_id,) = submitted(queue)
 
-    def wait(seconds: float) -> bool:
+    def wait(seconds):
         # Meanwhile a worker that has the libraries takes the job.
         assert queue.lease_job(job_id) is not None
         return False
@@ -126,8 +119,8 @@ def test_worker_that_does_not_prepare_leaves_a_job_to_others_first(
 
 
 def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
-    queue: Queue, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    queue, worker, monkeypatch
+):
     monkeypatch.setattr(worker_module, "_SECONDS_TO_RECOVER", 0.0)
     (job_id,) = submitted(queue)
     directory = JobFiles(queue.settings, job_id).directory
@@ -140,9 +133,7 @@ def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
     assert told["reason"].startswith("Its log could not be opened: ")
 
 
-def test_worker_stops_when_it_is_told_to(
-    queue: Queue, worker: Worker, stopping: threading.Event
-) -> None:
+def test_worker_stops_when_it_is_told_to(queue, worker, stopping):
     (job_id,) = submitted(queue, spec={"steps": 10**6})
     threading.Timer(0.5, stopping.set).start()
     worker.run()
@@ -151,7 +142,7 @@ def test_worker_stops_when_it_is_told_to(
     assert stopped.progress["saved_step"] > 0
 
 
-def run_alone(settings: Settings, job_id: str) -> subprocess.CompletedProcess[str]:
+def run_alone(settings, job_id):
     return subprocess.run(
         [
             *(sys.executable, "-m", "tests.service.job_process.stand_in_worker"),
@@ -163,7 +154,7 @@ def run_alone(settings: Settings, job_id: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_one_job_is_run_on_demand_and_its_log_printed(queue: Queue) -> None:
+def test_one_job_is_run_on_demand_and_its_log_printed(queue):
     (job_id,) = submitted(queue)
     done = run_alone(queue.settings, job_id)
     assert done.returncode == 0, done.stderr
@@ -173,7 +164,7 @@ def test_one_job_is_run_on_demand_and_its_log_printed(queue: Queue) -> None:
     assert f"There is no queued job {job_id}." in again.stderr
 
 
-def test_job_over_its_memory_limit_ends_its_process(queue: Queue) -> None:
+def test_job_over_its_memory_limit_ends_its_process(queue):
     limited = queue.settings.model_copy(update={"job_memory_bytes": 2**20})
     (job_id,) = submitted(queue, spec={"steps": 10**6})
     assert run_alone(limited, job_id).returncode == 1
@@ -184,7 +175,7 @@ def test_job_over_its_memory_limit_ends_its_process(queue: Queue) -> None:
     assert "TFBBB_JOB_MEMORY_BYTES" in told["reason"]
 
 
-def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
+def test_tidying_removes_what_is_over_and_nothing_else(queue):
     ended, running = submitted(queue, 2)
     over, active = leased(queue), leased(queue)
     queue.fail(over, "of no use")

@@ -1,8 +1,6 @@
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,7 @@ UNTIL_INPUT_ENDS = "cat > /dev/null"
 
 
 @contextmanager
-def supervised(program: str) -> Iterator[SupervisedProcess]:
+def supervised(program):
     process = SupervisedProcess("the child", ["sh", "-c", program], os.environ)
     process.start()
     try:
@@ -23,25 +21,20 @@ def supervised(program: str) -> Iterator[SupervisedProcess]:
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch):
     monkeypatch.setattr("service.parent.supervision._FIRST_PAUSE", 0.01)
 
 
-def test_a_child_that_is_killed_is_started_anew(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_child_that_is_killed_is_started_anew(caplog):
     with supervised(UNTIL_INPUT_ENDS) as process:
         wait_until(lambda: process._process)
         first = process._process
-        assert first is not None
         first.kill()
         wait_until(lambda: process._process is not first)
     assert "the child ended by signal 9; restarting" in caplog.text
 
 
-def test_pauses_grow_while_a_child_keeps_ending(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pauses_grow_while_a_child_keeps_ending(caplog, monkeypatch):
     monkeypatch.setattr("service.parent.supervision._LONGEST_PAUSE", 0.05)
     with supervised("exit 3"):
         wait_until(lambda: len(caplog.records) >= 5)
@@ -50,9 +43,7 @@ def test_pauses_grow_while_a_child_keeps_ending(
     assert "ended with code 3" in caplog.text
 
 
-def test_a_child_that_does_not_end_is_killed(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_a_child_that_does_not_end_is_killed(caplog, tmp_path):
     program = f"trap '' TERM; touch {tmp_path}/started; exec sleep 600"
     process = SupervisedProcess("the child", ["sh", "-c", program], os.environ)
     process.start()

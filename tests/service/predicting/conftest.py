@@ -1,10 +1,8 @@
-from typing import Any
-
 import pytest
 
 
 @pytest.fixture(scope="session")
-def plain_numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def plain_numbers(tmp_path_factory):
     """An exported regression; the tests that ask it share it."""
     # Imports TensorFlow, which tests of the scheduler do without.
     from tests.service.predicting.exporting import exported, network
@@ -14,12 +12,12 @@ def plain_numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def numbers(plain_numbers: Any) -> Any:
+def numbers(plain_numbers):
     return plain_numbers
 
 
 @pytest.fixture(scope="session")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def classes(tmp_path_factory):
     """An exported classification with conformal sets."""
     from tests.service.predicting.exporting import CLASSES, exported, network
     from tfbbb.prediction.recalibration import ConformalSets

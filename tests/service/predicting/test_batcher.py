@@ -6,13 +6,11 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
 
 import pytest
 
 from service.predicting import batcher as batcher_module
-from service.predicting.batcher import Batcher, Portion, Task
+from service.predicting.batcher import Batcher, Task
 from service.predicting.pace import Pace
 from service.shared.errors import DeadlineExceeded, Overloaded
 from service.shared.settings import Settings
@@ -22,19 +20,17 @@ from tests.waiting import set_clock
 class Queue:
     """A batcher whose answers name the rows that were computed."""
 
-    def __init__(
-        self, seconds: Callable[[float], float] = lambda work: 0.0, **settings: Any
-    ) -> None:
-        self.batches: list[list[str]] = []
-        self.threads: set[int] = set()
+    def __init__(self, seconds=lambda work: 0.0, **settings):
+        self.batches = []
+        self.threads = set()
         self.seconds = seconds
         self.may_compute = threading.Event()
         self.may_compute.set()
         chosen = Settings(threads=1, **settings)
-        self.batcher: Batcher = Batcher(self.compute, self.finish, chosen)
+        self.batcher = Batcher(self.compute, self.finish, chosen)
         self.batcher.start()
 
-    def compute(self, batch: Sequence[Portion]) -> Sequence[str]:
+    def compute(self, batch):
         self.batches.append([portion.task.subject for portion in batch])
         self.threads.add(threading.get_ident())
         self.may_compute.wait(60)
@@ -43,12 +39,10 @@ class Queue:
         time.sleep(self.seconds(sum(portion.work for portion in batch)))
         return [f"{rows.start}:{rows.stop}" for _, rows in batch]
 
-    def finish(self, subject: str, results: Sequence[str]) -> str:
+    def finish(self, subject, results):
         return f"{subject}[{', '.join(results)}]"
 
-    def ask(
-        self, name: str, rows: int = 1, deadline: float = 30.0, **given: Any
-    ) -> "asyncio.Task[str]":
+    def ask(self, name, rows=1, deadline=30.0, **given):
         task = Task(
             subject=name,
             rows=rows,
@@ -57,7 +51,7 @@ class Queue:
         )
         return asyncio.create_task(self.batcher.answer(task))
 
-    async def occupy(self) -> "asyncio.Task[str]":
+    async def occupy(self):
         """Lets the thread wait, so that what is asked then waits for it."""
         self.may_compute.clear()
         before = len(self.batches)
@@ -67,18 +61,18 @@ class Queue:
         return first
 
 
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+def in_loop(test):
     """Runs a test in an event loop of its own."""
 
     @functools.wraps(test)
-    def run(**given: Any) -> None:
+    def run(**given):
         asyncio.run(asyncio.wait_for(test(**given), 60))
 
     return run
 
 
 @in_loop
-async def test_waiting_tasks_with_one_key_are_computed_together() -> None:
+async def test_waiting_tasks_with_one_key_are_computed_together():
     queue = Queue()
     first = await queue.occupy()
     keys = {"a": "x", "b": "y", "c": "x", "d": "x"}
@@ -91,7 +85,7 @@ async def test_waiting_tasks_with_one_key_are_computed_together() -> None:
 
 
 @in_loop
-async def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop() -> None:
+async def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop():
     queue = Queue()
     asked = [queue.ask(name, pace=Pace(0.001)) for name in "abc"]
     found = await asyncio.gather(*asked)
@@ -101,7 +95,7 @@ async def test_tasks_of_milliseconds_are_computed_together_on_the_event_loop() -
 
 
 @in_loop
-async def test_tasks_without_a_key_are_computed_alone() -> None:
+async def test_tasks_without_a_key_are_computed_alone():
     queue = Queue()
     first = await queue.occupy()
     asked = [queue.ask(name, key=None) for name in "ab"]
@@ -112,7 +106,7 @@ async def test_tasks_without_a_key_are_computed_alone() -> None:
 
 
 @in_loop
-async def test_a_large_task_and_small_ones_take_turns() -> None:
+async def test_a_large_task_and_small_ones_take_turns():
     queue = Queue()
     first = await queue.occupy()
     large = queue.ask("large", rows=100, key="l", pace=Pace(0.0, 1e-5), work=30_000)
@@ -128,13 +122,13 @@ async def test_a_large_task_and_small_ones_take_turns() -> None:
 
 
 @in_loop
-async def test_a_deadline_of_an_hour_does_not_starve_large_tasks() -> None:
+async def test_a_deadline_of_an_hour_does_not_starve_large_tasks():
     queue = Queue(seconds=lambda work: 0.002)
     pace = Pace(0.0, 1e-5)
     large = queue.ask("large", rows=100, key="l", pace=pace, work=50_000)
     patient = queue.ask("patient", key="p", deadline=3600.0)
 
-    async def keep_asking() -> None:
+    async def keep_asking():
         for place in range(1000):
             await queue.ask(f"{place}", key=place)
 
@@ -145,7 +139,7 @@ async def test_a_deadline_of_an_hour_does_not_starve_large_tasks() -> None:
 
 
 @in_loop
-async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused() -> None:
+async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused():
     queue = Queue(seconds=lambda work: 0.1)
     pace = Pace()
     for _ in range(2):
@@ -156,7 +150,7 @@ async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused() 
 
 
 @in_loop
-async def test_a_failing_task_fails_alone() -> None:
+async def test_a_failing_task_fails_alone():
     queue = Queue()
     first = await queue.occupy()
     asked = [queue.ask(name) for name in ("good", "bad", "fine")]
@@ -169,7 +163,7 @@ async def test_a_failing_task_fails_alone() -> None:
 
 
 @in_loop
-async def test_the_deadline_is_kept_while_a_block_is_computed() -> None:
+async def test_the_deadline_is_kept_while_a_block_is_computed():
     queue = Queue()
     first = await queue.occupy()
     begin = time.monotonic()
@@ -184,7 +178,7 @@ async def test_the_deadline_is_kept_while_a_block_is_computed() -> None:
 
 
 @in_loop
-async def test_a_deadline_that_cannot_be_met_is_refused_at_once() -> None:
+async def test_a_deadline_that_cannot_be_met_is_refused_at_once():
     queue = Queue()
     # What comes first is tried, however long it seems to take.
     first = queue.ask("first", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
@@ -198,7 +192,7 @@ async def test_a_deadline_that_cannot_be_met_is_refused_at_once() -> None:
 
 
 @in_loop
-async def test_more_waiting_work_than_the_limit_is_refused_before_its_body() -> None:
+async def test_more_waiting_work_than_the_limit_is_refused_before_its_body():
     queue = Queue(max_queue_seconds=1.0)
     first = await queue.occupy()
     pace = Pace(0.45, 1e-9)
@@ -215,7 +209,7 @@ async def test_more_waiting_work_than_the_limit_is_refused_before_its_body() -> 
         pass
 
 
-def test_more_waiting_requests_or_bytes_than_the_limits_are_refused() -> None:
+def test_more_waiting_requests_or_bytes_than_the_limits_are_refused():
     batcher = Queue(max_waiting_requests=2, max_waiting_bytes=100).batcher
     with (
         batcher.admitted(200),  # Whatever its size, if no other waits.
@@ -234,7 +228,7 @@ def test_more_waiting_requests_or_bytes_than_the_limits_are_refused() -> None:
         pass
 
 
-def test_requests_count_from_their_headers_on() -> None:
+def test_requests_count_from_their_headers_on():
     batcher = Queue(max_waiting_requests=2).batcher
     assert batcher.arrive() is None
     assert batcher.arrive() is None
@@ -247,10 +241,10 @@ def test_requests_count_from_their_headers_on() -> None:
 
 
 @in_loop
-async def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
+async def test_few_requests_begin_in_one_turn_of_the_event_loop():
     batcher, begun = Queue().batcher, [0]
 
-    async def begin() -> None:
+    async def begin():
         await batcher.begin()
         begun[-1] += 1
 
@@ -263,7 +257,7 @@ async def test_few_requests_begin_in_one_turn_of_the_event_loop() -> None:
 
 
 @in_loop
-async def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
+async def test_a_batch_on_the_event_loop_takes_a_few_milliseconds():
     queue = Queue()
     # Each takes 1.1 ms, of which 0.1 ms once for a batch; a block takes 100 ms.
     pace = Pace(1e-4, 1e-4)
@@ -272,7 +266,7 @@ async def test_a_batch_on_the_event_loop_takes_a_few_milliseconds() -> None:
 
 
 @in_loop
-async def test_a_request_that_is_alone_is_computed_at_once() -> None:
+async def test_a_request_that_is_alone_is_computed_at_once():
     queue = Queue()
     with queue.batcher.admitted(10):
         asked = queue.ask("alone", pace=Pace(0.001))
@@ -286,8 +280,8 @@ async def test_a_request_that_is_alone_is_computed_at_once() -> None:
 )
 @in_loop
 async def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch, computed: float, waited: float, is_refused: bool
-) -> None:
+    monkeypatch, computed, waited, is_refused
+):
     processor, wall = [0.0], [0.0]
     set_clock(
         monkeypatch,
@@ -312,7 +306,7 @@ async def test_a_crowd_is_refused_for_its_work_and_not_for_a_stall_of_the_machin
 
 
 @in_loop
-async def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it() -> None:
+async def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it():
     queue = Queue()
     first = await queue.occupy()
     given_up = queue.ask("given up", pace=Pace(10.0))
@@ -326,7 +320,7 @@ async def test_a_cancelled_task_is_not_computed_and_nobody_waits_for_it() -> Non
     assert queue.batches == [["first"], ["other"]]
 
 
-def test_pace_follows_the_load_of_the_machine() -> None:
+def test_pace_follows_the_load_of_the_machine():
     pace = Pace()
     for work, seconds in ((100, 0.0021), (1100, 0.0031)):
         pace.observe(work, seconds)

@@ -2,22 +2,12 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 
-from service.predicting.answer import (
-    Answer,
-    Block,
-    Request,
-    VersionName,
-    compute,
-    finish,
-    prepare,
-)
+from service.predicting.answer import Block, VersionName, compute, finish, prepare
 from service.predicting.codecs import CODECS
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
@@ -26,20 +16,20 @@ from tests.service.predicting.exporting import exported, network
 ROWS = np.random.default_rng(0).normal(size=(40, 2)).astype("float32")
 
 
-def request(model: Any, rows: Any, **body: Any) -> Request:
+def request(model, rows, **body):
     body = {"instances": np.asarray(rows).tolist()} | body
     query = CODECS["json"].read(orjson.dumps(body), {})
     return prepare(VersionName("m", 1), model.manifest, query, Settings())
 
 
-def answers(model: Any, requests: list[Request]) -> list[Answer]:
+def answers(model, requests):
     assert len({one.batch_key for one in requests}) == 1
     blocks = [Block(one, slice(0, one.num_rows)) for one in requests]
     found = compute(model, blocks)
     return [finish(one, [part]) for one, part in zip(requests, found, strict=True)]
 
 
-def assert_same(ours: Answer, theirs: Answer) -> None:
+def assert_same(ours, theirs):
     assert list(ours.outputs) == list(theirs.outputs)
     for name, values in ours.outputs.items():
         expected = theirs.outputs[name]
@@ -50,9 +40,7 @@ def assert_same(ours: Answer, theirs: Answer) -> None:
 
 
 @pytest.mark.parametrize("method", ["local", "linearised"])
-def test_answer_is_the_same_whatever_it_is_batched_with(
-    numbers: Any, tmp_path: Path, method: str
-) -> None:
+def test_answer_is_the_same_whatever_it_is_batched_with(numbers, tmp_path, method):
     model = numbers
     if method != "local":
         model = exported(network(), tmp_path / "1", method=method)
@@ -72,7 +60,7 @@ def test_answer_is_the_same_whatever_it_is_batched_with(
         assert_same(answer, alone)
 
 
-def test_answer_in_blocks_is_the_answer_at_once(numbers: Any) -> None:
+def test_answer_in_blocks_is_the_answer_at_once(numbers):
     one = request(numbers, ROWS, parameters={"quantiles": [0.5]})
     (whole,) = answers(numbers, [one])
     slices = [slice(0, 7), slice(7, 39), slice(39, 40)]
@@ -80,7 +68,7 @@ def test_answer_in_blocks_is_the_answer_at_once(numbers: Any) -> None:
     assert_same(finish(one, blocks), whole)
 
 
-def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None:
+def test_row_without_a_finite_answer_fails_its_own_request(numbers):
     good, bad = request(numbers, ROWS[:2]), request(numbers, [[3e38, 3e38]])
     parts = compute(numbers, [Block(good, slice(0, 2)), Block(bad, slice(0, 1))])
     assert_same(finish(good, parts[:1]), answers(numbers, [good])[0])
@@ -101,9 +89,7 @@ def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None
         ),
     ],
 )
-def test_everything_that_costs_counts_as_work(
-    numbers: Any, body: dict[str, Any], counted: str
-) -> None:
+def test_everything_that_costs_counts_as_work(numbers, body, counted):
     with pytest.raises(Exception, match=f"1 rows × {counted}") as refused:
         request(numbers, ROWS[:1], **body)
     assert type(refused.value).__name__ == "RequestTooLarge"

@@ -1,7 +1,6 @@
 """Intervals, prediction sets and densities of targets, as the service answers them."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import orjson
@@ -27,7 +26,7 @@ ROWS = X.tolist()
 
 
 @pytest.fixture(scope="module")
-def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def numbers(tmp_path_factory):
     """A model with a group of its own for the value 1 of the second feature."""
     scores = [np.linspace(0.1, 1.9, 19).tolist()]
     conformal = ConformalIntervals(
@@ -38,11 +37,11 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return exported(model, tmp_path_factory.mktemp("numbers") / "1")
 
 
-def asked(model: Any, **body: Any) -> Any:
+def asked(model, **body):
     return served_answer(model, {"instances": ROWS} | body)
 
 
-def test_intervals_of_each_group_are_answered(numbers: Any) -> None:
+def test_intervals_of_each_group_are_answered(numbers):
     found = asked(numbers, parameters={"intervals": [0.5, 0.9], "num_samples": 20})
     prediction = numbers.predictive(X, num_samples=20)
     for place, level in enumerate((0.5, 0.9)):
@@ -55,7 +54,7 @@ def test_intervals_of_each_group_are_answered(numbers: Any) -> None:
     np.testing.assert_allclose(half / prediction.stddev, np.c_[reach], rtol=1e-6)
 
 
-def test_formats_say_what_calibrates_levels(numbers: Any) -> None:
+def test_formats_say_what_calibrates_levels(numbers):
     expected = {
         "quantiles": "none: quantiles of the predictive distribution",
         "intervals": "conformal on 19 held-out rows, by 'x1'",
@@ -91,8 +90,8 @@ SCALED = {"class_name": "VarianceScaling", "config": {"factors": [1.5]}}
     ],
 )
 def test_the_calibration_is_that_of_the_manifest(
-    numbers: Any, question: str, recalibration: Any, expected: str
-) -> None:
+    numbers, question, recalibration, expected
+):
     manifest = replace(
         numbers.manifest,
         recalibration=recalibration,
@@ -101,12 +100,12 @@ def test_the_calibration_is_that_of_the_manifest(
     assert manifest.describe_calibration(question_named(question)) == expected
 
 
-def test_levels_beyond_the_held_out_rows_are_refused(numbers: Any) -> None:
+def test_levels_beyond_the_held_out_rows_are_refused(numbers):
     with pytest.raises(InvalidRequest, match=r"takes 99 held-out rows.*level=0\.99"):
         asked(numbers, parameters={"intervals": [0.9, 0.99]})
 
 
-def test_targets_get_their_log_density(numbers: Any) -> None:
+def test_targets_get_their_log_density(numbers):
     targets = [0.5, [1.0], -2, 3.25]
     found = asked(numbers, targets=targets, parameters={"num_samples": 20})
     values = [row["log_prob"] for row in found["predictions"]]
@@ -114,7 +113,7 @@ def test_targets_get_their_log_density(numbers: Any) -> None:
     np.testing.assert_allclose(values, expected, rtol=1e-5)
 
 
-def test_sets_are_answered_with_the_names_of_classes(classes: Any) -> None:
+def test_sets_are_answered_with_the_names_of_classes(classes):
     found = asked(classes, parameters={"prediction_sets": [0.4, 0.9]})
     sets = [row["prediction_sets"] for row in found["predictions"]]
     for place, level in enumerate((0.4, 0.9)):
@@ -125,7 +124,7 @@ def test_sets_are_answered_with_the_names_of_classes(classes: Any) -> None:
     assert any(len(row[1]) > 1 for row in sets)
 
 
-def test_names_of_classes_get_their_log_probability(classes: Any) -> None:
+def test_names_of_classes_get_their_log_probability(classes):
     found = asked(classes, targets=["red", "blue", "green", "red"])
     values = [row["log_prob"] for row in found["predictions"]]
     rows = [row["probabilities"] for row in found["predictions"]]
@@ -140,14 +139,12 @@ def test_names_of_classes_get_their_log_probability(classes: Any) -> None:
         ([0.5, 1, [1, 2], 1], r"Row 3: the target must be a number, finite"),
     ],
 )
-def test_targets_that_do_not_fit_are_refused_with_their_row(
-    numbers: Any, targets: Any, message: str
-) -> None:
+def test_targets_that_do_not_fit_are_refused_with_their_row(numbers, targets, message):
     with pytest.raises(InputError, match=message):
         asked(numbers, targets=targets)
 
 
-def test_an_unseen_class_has_no_density_but_a_warning(classes: Any) -> None:
+def test_an_unseen_class_has_no_density_but_a_warning(classes):
     found = asked(classes, targets=["red", "pink", "red", "red"])
     known = asked(classes, targets=["red"] * 4)["predictions"]
     densities = [row["log_prob"] for row in found["predictions"]]
@@ -171,8 +168,8 @@ def test_an_unseen_class_has_no_density_but_a_warning(classes: Any) -> None:
     ],
 )
 def test_a_target_that_is_no_number_has_no_density_but_a_warning(
-    numbers: Any, target: Any, reason: str | None
-) -> None:
+    numbers, target, reason
+):
     found = asked(numbers, targets=[0.5, target, "1", -2.0])["predictions"]
     known = asked(numbers, targets=[0.5, 0, 1, -2])["predictions"]
     densities = [row["log_prob"] for row in known]
@@ -184,7 +181,7 @@ def test_a_target_that_is_no_number_has_no_density_but_a_warning(
     assert [row["log_prob"] for row in alone["predictions"]] == [None] * 4
 
 
-def test_written_targets_are_read_as_those_of_training(numbers: Any) -> None:
+def test_written_targets_are_read_as_those_of_training(numbers):
     notation = NumberNotation(thousands=",", currency=True, bounds=True).to_dict()
     manifest = replace(numbers.manifest, target_notation=notation)
     found = read_targets(["$1,200", "<5", "free", 3, None], manifest, 5)
@@ -199,9 +196,7 @@ def test_written_targets_are_read_as_those_of_training(numbers: Any) -> None:
         (None, "Row 2 has no"),
     ],
 )
-def test_feedback_without_a_target_to_use_is_refused(
-    numbers: Any, target: Any, message: str
-) -> None:
+def test_feedback_without_a_target_to_use_is_refused(numbers, target, message):
     query = CODECS["json"].read(
         orjson.dumps({"instances": ROWS, "targets": [1, target, 1, 1]}), {}
     )
@@ -210,7 +205,7 @@ def test_feedback_without_a_target_to_use_is_refused(
         score(numbers, request)
 
 
-def test_answers_of_the_other_task_are_refused(numbers: Any, classes: Any) -> None:
+def test_answers_of_the_other_task_are_refused(numbers, classes):
     with pytest.raises(InvalidRequest, match="numbers, which have no prediction sets"):
         asked(numbers, parameters={"prediction_sets": [0.9]})
     with pytest.raises(InvalidRequest, match="no order and thus no intervals"):

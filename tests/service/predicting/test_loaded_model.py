@@ -5,7 +5,6 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +17,17 @@ from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
 ROWS = [[1.0, 2.0, 3.0]]
 
 
-def predict(model: Any) -> Any:
+def predict(model):
     return model.predict(ROWS, 20, 0)["mean"]
 
 
-def process(model: Any) -> int:
+def process(model):
     return os.getpid()
 
 
 def test_a_child_process_computes_with_tensorflow_and_is_started_anew(
-    saved_models: Path, tmp_path: Path
-) -> None:
+    saved_models, tmp_path
+):
     path = Path(shutil.copytree(saved_models / "diabetes" / "2", tmp_path / "2"))
     here = LoadedModel(path)
     needing = NumpyInfo(missing="NumPy lacks an operation.")

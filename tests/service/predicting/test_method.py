@@ -1,7 +1,5 @@
 """Predictions by a method that the request names."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,12 +9,12 @@ from tests.served_answer import served_answer
 ROWS = np.random.default_rng(0).normal(size=(3, 2)).tolist()
 
 
-def asked(model: Any, **parameters: Any) -> Any:
+def asked(model, **parameters):
     return served_answer(model, {"instances": ROWS, "parameters": parameters})
 
 
 @pytest.mark.parametrize("method", ["auto", "weight"])
-def test_method_is_that_of_the_live_prediction(numbers: Any, method: str) -> None:
+def test_method_is_that_of_the_live_prediction(numbers, method):
     parameters = {"num_samples": 30, "seed": 4, "quantiles": [0.1], "intervals": [0.5]}
     answer = asked(numbers, method=method, **parameters)["predictions"]
     expected = numbers.predictive(ROWS, 30, method, 4)
@@ -41,8 +39,6 @@ def test_method_is_that_of_the_live_prediction(numbers: Any, method: str) -> Non
         ({"method": "magic"}, "`parameters.method`"),
     ],
 )
-def test_parameters_that_do_not_fit_are_refused(
-    numbers: Any, parameters: dict[str, Any], message: str
-) -> None:
+def test_parameters_that_do_not_fit_are_refused(numbers, parameters, message):
     with pytest.raises(InvalidRequest, match=message):
         asked(numbers, **parameters)

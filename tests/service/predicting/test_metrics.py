@@ -9,22 +9,20 @@ VERSION = VersionName("m", 3)
 
 
 @pytest.fixture
-def registry() -> CollectorRegistry:
+def registry():
     return CollectorRegistry()
 
 
 @pytest.fixture
-def uncertainty(registry: CollectorRegistry) -> UncertaintyMetrics:
+def uncertainty(registry):
     return UncertaintyMetrics(registry)
 
 
-def value_of(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+def value_of(registry, name, **labels):
     return registry.get_sample_value(name, {"model": "m", "version": "3"} | labels)
 
 
-def test_each_prediction_is_counted_once_at_or_below_its_bound(
-    uncertainty: UncertaintyMetrics, registry: CollectorRegistry
-) -> None:
+def test_each_prediction_is_counted_once_at_or_below_its_bound(uncertainty, registry):
     variance = np.array([[0.01], [1.0], [100.0], [1e20]])
     epistemic = variance * np.array([[0.0], [0.1], [0.25], [1.0]])
     for _ in range(2):
@@ -42,9 +40,7 @@ def test_each_prediction_is_counted_once_at_or_below_its_bound(
     assert value_of(registry, f"{name}_bucket", le="1.0") == 8
 
 
-def test_classes_are_counted_by_their_entropy(
-    uncertainty: UncertaintyMetrics, registry: CollectorRegistry
-) -> None:
+def test_classes_are_counted_by_their_entropy(uncertainty, registry):
     entropy, information = np.array([0.0, 0.5]), np.array([0.0, 0.25])
     outputs = {"entropy": entropy, "mutual_information": information}
     uncertainty.observe(VERSION, [outputs])

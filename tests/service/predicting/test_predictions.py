@@ -4,9 +4,6 @@ import asyncio
 import gc
 import time
 import weakref
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -27,7 +24,7 @@ from service.shared.settings import Settings
 from tests.service.stores import directory_store
 
 # Each option of a request, once or more; the model is a regression of three features.
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS = {
     "plain": {},
     "seed": {"parameters": {"seed": 7}},
     "draws": {"parameters": {"num_samples": 20}},
@@ -47,8 +44,8 @@ DRAWS = 50
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
-    path: Path = tmp_path_factory.mktemp("predictions")
+def models(tmp_path_factory):
+    path = tmp_path_factory.mktemp("predictions")
     keras.utils.set_random_seed(0)
     inputs = keras.Input((3,))
     hidden = tfbbb.layers.DenseVariational(4, activation="tanh")(inputs)
@@ -67,10 +64,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     database.close()
 
 
-def answers(models: Models, *asked: tuple[Any, dict[str, Any]]) -> list[Any]:
+def answers(models, *asked):
     """Asks for rows at the same time; an error is answered by its text."""
 
-    async def answer(rows: Any, body: dict[str, Any]) -> Any:
+    async def answer(rows, body):
         content = orjson.dumps({"instances": rows, **body})
         try:
             predicted = await models.predict("curve", None, content, time.monotonic())
@@ -78,16 +75,16 @@ def answers(models: Models, *asked: tuple[Any, dict[str, Any]]) -> list[Any]:
             return str(error)
         return orjson.loads(predicted.answer.body)
 
-    async def all_of_them() -> list[Any]:
+    async def all_of_them():
         return await asyncio.gather(*(answer(*one) for one in asked))
 
     return asyncio.run(all_of_them())
 
 
-def assert_alike(ours: Any, theirs: Any, what: str) -> None:
+def assert_alike(ours, theirs, what):
     """Asserts that answers are equal, but for the rounding of another batch size."""
 
-    def check(one: Any, other: Any) -> None:
+    def check(one, other):
         is_float = isinstance(other, float)
         expected = pytest.approx(other, rel=1e-4, abs=1e-6) if is_float else other
         assert one == expected, what
@@ -95,19 +92,19 @@ def assert_alike(ours: Any, theirs: Any, what: str) -> None:
     keras.tree.map_structure(check, ours, theirs)
 
 
-def test_the_options_are_those_of_a_request() -> None:
+def test_the_options_are_those_of_a_request():
     named = {name for one in OPTIONS.values() for name in one.get("parameters", {})}
     assert named == set(Parameters.model_fields)
 
 
-def test_requests_at_the_same_time_are_answered_as_alone(models: Models) -> None:
+def test_requests_at_the_same_time_are_answered_as_alone(models):
     asked = [(rows, body) for body in OPTIONS.values() for rows in (ROWS[:2], ROWS[2:])]
     alone = [answers(models, one)[0] for one in asked]
     for one, found, answer in zip(asked, answers(models, *asked), alone, strict=True):
         assert_alike(found, answer, str(one))
 
 
-def test_a_large_answer_is_that_of_its_rows(models: Models) -> None:
+def test_a_large_answer_is_that_of_its_rows(models):
     # More numbers than the process writes itself.
     levels = np.linspace(0.01, 0.99, 50).tolist()
     body = {"parameters": {"quantiles": levels}}
@@ -115,9 +112,7 @@ def test_a_large_answer_is_that_of_its_rows(models: Models) -> None:
     assert_alike(large["predictions"], 100 * small["predictions"], "large")
 
 
-def test_a_version_that_has_predicted_is_freed_with_its_last_request(
-    models: Models,
-) -> None:
+def test_a_version_that_has_predicted_is_freed_with_its_last_request(models):
     version = models._registry.version("curve")
     kept, version._model = version._model, LoadedModel(version.path)
     held = weakref.ref(version._model)

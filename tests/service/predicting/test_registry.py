@@ -18,7 +18,6 @@ from service.predicting.descriptions import model_status, model_summary
 from service.predicting.metrics import loaded_metrics
 from service.predicting.registry import ModelRegistry
 from service.predicting.version import VersionState
-from service.shared.database import Database
 from service.shared.errors import Unavailable
 from tests.service.stores import directory_store
 from tests.waiting import set_clock
@@ -28,24 +27,24 @@ from tfbbb.export.manifest import MANIFEST_PATH
 
 
 @pytest.fixture
-def ledger(database: Database, registry_root: Path) -> Ledger:
+def ledger(database, registry_root):
     return Ledger(database, directory_store(registry_root))
 
 
 @pytest.fixture
-def registry(registry_root: Path, ledger: Ledger) -> ModelRegistry:
+def registry(registry_root, ledger):
     registry = ModelRegistry(directory_store(registry_root), ledger)
     registry.refresh()
     return registry
 
 
-def states(registry: ModelRegistry, name: str) -> dict[int, VersionState]:
+def states(registry, name):
     return {version.number: version.state for version in registry.versions(name)}
 
 
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
-    registry: ModelRegistry, registry_root: Path, database: Database
-) -> None:
+    registry, registry_root, database
+):
     move(database, "diabetes", "champion", 2)
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
     registry.refresh()
@@ -56,9 +55,7 @@ def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
     assert states(registry, "diabetes") == {10: loaded, 2: waiting, 1: loaded}
 
 
-def test_altered_version_leaves_the_good_one_in_charge(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
+def test_altered_version_leaves_the_good_one_in_charge(registry, registry_root):
     broken = registry_root / "diabetes" / "3"
     shutil.copytree(registry_root / "diabetes" / "2", broken)
     with (broken / "saved_model.pb").open("ab") as graph:
@@ -70,13 +67,11 @@ def test_altered_version_leaves_the_good_one_in_charge(
         registry.version("diabetes", 3).load()
 
 
-def test_loads_and_unloads_leave_memory_threads_and_descriptors(
-    registry: ModelRegistry,
-) -> None:
+def test_loads_and_unloads_leave_memory_threads_and_descriptors(registry):
     process = psutil.Process()
     row = [[1.0, 2.0, 3.0]]
 
-    def load(times: int) -> tuple[float, float, float]:
+    def load(times):
         for _ in range(times // 2):
             for version in registry.versions("diabetes"):
                 version.load().run(ExportedModel.predict, row, 20)
@@ -88,7 +83,7 @@ def test_loads_and_unloads_leave_memory_threads_and_descriptors(
     assert np.all(np.divide(after, before) < 1.1)
 
 
-def stumbling(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> mock.Mock:
+def stumbling(monkeypatch, fault):
     """Lets the loading of a model fail, until the fault is None."""
     stumble = mock.Mock(wraps=reader.load, side_effect=fault)
     monkeypatch.setattr(reader, "load", stumble)
@@ -96,7 +91,7 @@ def stumbling(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> mock.Mock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(monkeypatch):
     """The time, which passes only where a test says."""
     now = [time.monotonic()]
     set_clock(monkeypatch, version_module, monotonic=lambda: now[0])
@@ -112,11 +107,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ],
 )
 def test_version_is_tried_again_after_a_fault_that_passes(
-    registry: ModelRegistry,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: list[float],
-    fault: Exception,
-) -> None:
+    registry, monkeypatch, clock, fault
+):
     version = registry.version("diabetes", 1)
     stumble = stumbling(monkeypatch, fault)
     for pause in (1, 2, 4):
@@ -137,9 +129,7 @@ def test_version_is_tried_again_after_a_fault_that_passes(
     assert (status.status.error_code, status.status.error_message) == ("OK", "")
 
 
-def test_fault_of_the_files_is_not_tried_again(
-    registry: ModelRegistry, monkeypatch: pytest.MonkeyPatch, clock: list[float]
-) -> None:
+def test_fault_of_the_files_is_not_tried_again(registry, monkeypatch, clock):
     version = registry.version("diabetes", 1)
     fault = ValueError("no such op")
     stumble = stumbling(monkeypatch, fault)
@@ -152,18 +142,14 @@ def test_fault_of_the_files_is_not_tried_again(
 
 
 @pytest.mark.parametrize("place", ["diabetes/.3.tmp", "diabetes/007", "a:b/1"])
-def test_what_is_not_a_version_is_passed_over(
-    registry: ModelRegistry, registry_root: Path, place: str
-) -> None:
+def test_what_is_not_a_version_is_passed_over(registry, registry_root, place):
     shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
     registry.refresh()
     assert registry.names() == ["diabetes"]
     assert states(registry, "diabetes").keys() == {1, 2}
 
 
-def test_model_without_a_version_is_warned_of_once(
-    registry: ModelRegistry, registry_root: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_model_without_a_version_is_warned_of_once(registry, registry_root, caplog):
     for place in ("unversioned", ".staging"):
         shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
     registry.refresh()
@@ -176,8 +162,8 @@ def test_model_without_a_version_is_warned_of_once(
 
 
 def test_loaded_versions_are_served_while_their_directory_is_gone(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
+    registry, registry_root
+):
     served = registry.version("diabetes")
     elsewhere = registry_root.rename(registry_root.with_name("elsewhere"))
     registry_root.mkdir()
@@ -193,9 +179,7 @@ def test_loaded_versions_are_served_while_their_directory_is_gone(
     assert registry.version("diabetes").number == 1
 
 
-def test_versions_not_used_for_longest_make_room(
-    registry_root: Path, ledger: Ledger
-) -> None:
+def test_versions_not_used_for_longest_make_room(registry_root, ledger):
     for name in ("a", "b", "c"):
         shutil.copytree(registry_root / "diabetes" / "2", registry_root / name / "1")
     shutil.rmtree(registry_root / "diabetes")
@@ -204,7 +188,7 @@ def test_versions_not_used_for_longest_make_room(
     registry = ModelRegistry(directory_store(registry_root), ledger, 2.5 * size)
     registry.refresh()
 
-    def loaded() -> set[str]:
+    def loaded():
         return {n for n, (one,) in registry.catalog().items() if one.is_loaded}
 
     assert loaded() == {"b", "c"}
@@ -216,7 +200,7 @@ def test_versions_not_used_for_longest_make_room(
     assert registry.latest("c") is not None
 
 
-def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
+def add_judged_version(root, number, becomes_latest):
     """Copies version 1 of diabetes, with what its training said of it."""
     version = root / "diabetes" / str(number)
     shutil.copytree(root / "diabetes" / "1", version)
@@ -227,9 +211,7 @@ def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
     path.write_text(json.dumps(manifest))
 
 
-def test_version_that_learned_nothing_does_not_take_charge(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
+def test_version_that_learned_nothing_does_not_take_charge(registry, registry_root):
     add_judged_version(registry_root, 10, becomes_latest=False)
     registry.refresh()
     assert registry.version("diabetes").number == 2
@@ -246,8 +228,8 @@ def test_version_that_learned_nothing_does_not_take_charge(
 
 
 def test_version_that_learned_nothing_answers_if_there_is_no_other(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
+    registry, registry_root
+):
     add_judged_version(registry_root, 10, becomes_latest=False)
     for number in (1, 2):
         shutil.rmtree(registry_root / "diabetes" / str(number))
@@ -257,5 +239,4 @@ def test_version_that_learned_nothing_answers_if_there_is_no_other(
     (labels,) = [sample.labels for sample in judged.samples]
     assert labels == {"model": "diabetes", "verdict": "learned nothing"}
     found = model_summary("diabetes", registry.versions("diabetes"), None)
-    assert found.newest is not None
     assert found.newest.verdict == "learned nothing"

@@ -2,9 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
@@ -13,7 +11,6 @@ from service.shared.database import Database
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.postgresql import new_database
-from tests.service.replicas.relay import Relay
 from tests.service.running import (
     ROW,
     TABLE,
@@ -24,35 +21,32 @@ from tests.service.running import (
     stopped_at_the_end,
     version_of,
 )
-from tests.service.stores import S3
 from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def shared_url(postgresql: str) -> str:
+def shared_url(postgresql):
     """The URL of an empty database."""
     return new_database(postgresql)
 
 
 @pytest.fixture(scope="module")
-def means(
-    replicas: list[Replica], elsewhere: Queue, saved_models: Path
-) -> dict[int, float]:
+def means(replicas, elsewhere, saved_models):
     return means_of_two_versions(replicas, elsewhere, saved_models)
 
 
 @pytest.fixture(scope="module")
-def store(s3: S3) -> str:
+def store(s3):
     return s3.new_store()
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     return tmp_path_factory.mktemp("replicas")
 
 
 @pytest.fixture(scope="module")
-def elsewhere(shared_url: str, store: str, root: Path) -> Iterator[Queue]:
+def elsewhere(shared_url, store, root):
     """The queue on another machine, which publishes."""
     settings = Settings(
         data_dir=root / "elsewhere",
@@ -66,9 +60,7 @@ def elsewhere(shared_url: str, store: str, root: Path) -> Iterator[Queue]:
 
 
 @pytest.fixture(scope="module")
-def replicas(
-    shared_url: str, store: str, root: Path, relay: Relay
-) -> Iterator[list[Replica]]:
+def replicas(shared_url, store, root, relay):
     """Both start at once on an empty database, and run no jobs."""
     through = make_url(shared_url).set(port=relay.port).render_as_string()
     shared = {
@@ -86,17 +78,13 @@ def replicas(
         yield found
 
 
-def test_version_published_elsewhere_answers_everywhere(
-    replicas: list[Replica], means: dict[int, float]
-) -> None:
+def test_version_published_elsewhere_answers_everywhere(replicas, means):
     for replica in replicas:
         while version_of(means, replica.predict("diabetes", ROW)) != 2:
             time.sleep(0.05)
 
 
-def test_request_after_a_move_gets_the_new_version(
-    replicas: list[Replica], means: dict[int, float]
-) -> None:
+def test_request_after_a_move_gets_the_new_version(replicas, means):
     first, second = replicas
     for number in 1, 2, 1, 2, 1:
         point(first, number)
@@ -104,12 +92,10 @@ def test_request_after_a_move_gets_the_new_version(
         assert version_of(means, answer) == number
 
 
-def test_answers_during_moves_are_each_of_one_version(
-    replicas: list[Replica], means: dict[int, float]
-) -> None:
+def test_answers_during_moves_are_each_of_one_version(replicas, means):
     over = threading.Event()
 
-    def ask(replica: Replica) -> list[int]:
+    def ask(replica):
         found = []
         while not over.is_set():
             answer = replica.predict("diabetes/labels/live", ROW)
@@ -127,7 +113,7 @@ def test_answers_during_moves_are_each_of_one_version(
     assert set(answers) == {1, 2}
 
 
-def test_revoked_key_is_refused_everywhere(replicas: list[Replica]) -> None:
+def test_revoked_key_is_refused_everywhere(replicas):
     first, second = replicas
     key_id, headers = new_key(first)
     assert second.client.get("/v1/models", headers=headers).status_code == 200
@@ -138,13 +124,13 @@ def test_revoked_key_is_refused_everywhere(replicas: list[Replica]) -> None:
     )
 
 
-def test_quota_holds_for_requests_at_the_same_time(replicas: list[Replica]) -> None:
+def test_quota_holds_for_requests_at_the_same_time(replicas):
     _, headers = new_key(replicas[0])
     csv = {"Content-Type": "text/csv"} | headers
     table = replicas[0].post("/v1/datasets", content=TABLE, headers=csv)
     body = {"dataset_id": table["id"], "target": "y", "task": "regression"}
 
-    def submit(place: int) -> int:
+    def submit(place):
         made = replicas[place % 2].client.post(
             "/v1/jobs", json=body | {"name": f"model{place}"}, headers=headers
         )
@@ -158,9 +144,7 @@ def test_quota_holds_for_requests_at_the_same_time(replicas: list[Replica]) -> N
     assert statuses.count(201) == 1
 
 
-def test_slow_database_does_not_slow_predictions(
-    replicas: list[Replica], means: dict[int, float], relay: Relay
-) -> None:
+def test_slow_database_does_not_slow_predictions(replicas, means, relay):
     second = replicas[1]
     version_of(means, second.predict("diabetes/labels/live", ROW))
     relay.delay = 2.0
@@ -175,9 +159,7 @@ def test_slow_database_does_not_slow_predictions(
     wait_until(second.is_ready)
 
 
-def test_replica_without_database_predicts_and_is_not_ready(
-    replicas: list[Replica], means: dict[int, float], relay: Relay
-) -> None:
+def test_replica_without_database_predicts_and_is_not_ready(replicas, means, relay):
     first, second = replicas
     point(first, 1)
     wait_until(
@@ -203,9 +185,7 @@ def test_replica_without_database_predicts_and_is_not_ready(
     )
 
 
-def test_lost_bucket_is_reported_and_predictions_continue(
-    replicas: list[Replica], means: dict[int, float], s3: S3, store: str
-) -> None:
+def test_lost_bucket_is_reported_and_predictions_continue(replicas, means, s3, store):
     # The last test of these replicas: it removes their bucket.
     s3.remove_bucket(store)
     first = replicas[0]

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,20 +9,20 @@ from tfbbb.tables.plain_values import values_reader
 from tfbbb.tables.scan import TableScan
 
 
-def statistics(*batches: pa.Array) -> ColumnStatistics:
+def statistics(*batches):
     column = ColumnStatistics("x")
     for batch in batches:
         column.add(batch)
     return column
 
 
-def histogram(*batches: pa.Array) -> tuple[list[float], list[int]]:
+def histogram(*batches):
     found = statistics(*batches).figures()["histogram"]
     return found["edges"], found["counts"]
 
 
 @pytest.mark.parametrize("num_batches", [1, 7])
-def test_counts_are_those_of_all_values(num_batches: int) -> None:
+def test_counts_are_those_of_all_values(num_batches):
     generator = np.random.default_rng(0)
     # Later batches are wider, on both sides, so the range doubles many times.
     values = generator.normal(size=20_000) * np.linspace(1e-3, 1e3, 20_000)
@@ -38,12 +36,12 @@ def test_counts_are_those_of_all_values(num_batches: int) -> None:
     np.testing.assert_allclose(widths[1:-1], widths[1], rtol=1e-9)
 
 
-def test_few_whole_numbers_have_a_bin_each() -> None:
+def test_few_whole_numbers_have_a_bin_each():
     values = pa.array([1, 2, 2, 5, None])
     assert histogram(values) == ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], [1, 2, 0, 0, 1])
 
 
-def test_infinite_numbers_are_in_no_bin() -> None:
+def test_infinite_numbers_are_in_no_bin():
     edges, counts = histogram(pa.array([0.5, np.inf, 1.0, np.nan]))
     assert (edges[0], edges[-1], sum(counts)) == (0.5, 1.0, 2)
 
@@ -51,7 +49,7 @@ def test_infinite_numbers_are_in_no_bin() -> None:
 @pytest.mark.parametrize(
     ("type_", "num_days"), [(pa.date32(), 100), (pa.timestamp("ms", "UTC"), 3000)]
 )
-def test_edges_of_dates_are_texts(type_: pa.DataType, num_days: int) -> None:
+def test_edges_of_dates_are_texts(type_, num_days):
     days = pa.array(range(num_days), pa.int32()).cast(pa.date32())
     values = days.cast(pa.timestamp("ms")).cast(type_)
     found = statistics(values, values[::2]).figures()["histogram"]
@@ -61,14 +59,14 @@ def test_edges_of_dates_are_texts(type_: pa.DataType, num_days: int) -> None:
     assert found["edges"][-1] == f"{last}T00:00:00"
 
 
-def test_columns_without_numbers_or_dates_have_no_histogram() -> None:
+def test_columns_without_numbers_or_dates_have_no_histogram():
     for values in (pa.array([None], pa.float64()), pa.array([1, 2], pa.time32("s"))):
         assert statistics(values).figures()["histogram"] is None
 
 
 def test_later_cells_widen_the_type_of_a_column_that_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", 64)
     early, late = "1,1,2020-01-01,nan\n" * 100, "2.5,x,2020-01-02T10:00:00,2\n"
     given = tmp_path / "table.csv"
@@ -88,7 +86,7 @@ def test_later_cells_widen_the_type_of_a_column_that_is_read_once(
     assert (d["type"], d["missing"], d["distinct"]) == ("number", 101, 1)
 
 
-def test_first_rows_are_bounded_and_tell_kinds() -> None:
+def test_first_rows_are_bounded_and_tell_kinds():
     rows = FirstRows()
     names = [f"c{number}" for number in range(1000)]
     batch = pa.record_batch([pa.array(np.arange(800.0) % 7) for _ in names], names)

@@ -13,7 +13,7 @@ while time.process_time() < end:
 """
 
 
-def test_process_dies_when_it_has_used_its_processor_time() -> None:
+def test_process_dies_when_it_has_used_its_processor_time():
     for seconds, code in ((0.1, -signal.SIGXCPU), (60, 0)):
         program = PROGRAM.format(seconds=seconds)
         done = subprocess.run([sys.executable, "-c", program], check=False)

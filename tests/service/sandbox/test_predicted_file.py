@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -9,7 +7,7 @@ from tfbbb.prediction.answer_table import answer_table
 from tfbbb.tables.scan import TableScan
 
 
-def test_classes_named_na_are_written(tmp_path: Path) -> None:
+def test_classes_named_na_are_written(tmp_path):
     given, output = tmp_path / "given.csv", tmp_path / "predicted.csv"
     given.write_text("id\na\nb\n")
     outputs = {
@@ -29,7 +27,7 @@ def test_classes_named_na_are_written(tmp_path: Path) -> None:
     ]
 
 
-def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
+def test_predictions_wait_in_a_file_and_not_in_memory(tmp_path):
     path, rows, blocks = tmp_path / "given.csv", 1000, 40
     path.write_text("id\n" + "a\n" * rows * blocks)
     before = pa.total_allocated_bytes()

@@ -1,7 +1,5 @@
 import shutil
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy
@@ -19,7 +17,7 @@ BACKUPS = 2
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path):
     root = tmp_path / "here"
     settings = Settings(models=root / "models", data_dir=root / "data", job_slots=0)
     version = settings.models / "wine" / "1"
@@ -36,16 +34,14 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def database(settings: Settings) -> Iterator[Database]:
+def database(settings):
     database = Database(settings.effective_database_url)
     create_tables(database)
     yield database
     database.close()
 
 
-def test_a_service_that_is_restored_knows_what_it_knew(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_a_service_that_is_restored_knows_what_it_knew(settings, tmp_path):
     with serving(settings) as client:
         body = {"name": "a robot", "scopes": ["predict"]}
         made = client.post("/v1/keys", json=body).json()
@@ -69,14 +65,12 @@ def test_a_service_that_is_restored_knows_what_it_knew(
     assert jobs == {"log.txt"}
 
 
-def test_whatever_the_copied_database_names_is_copied(
-    settings: Settings, database: Database, tmp_path: Path
-) -> None:
+def test_whatever_the_copied_database_names_is_copied(settings, database, tmp_path):
     files = settings.data_dir / "datasets"
     files.mkdir()
     stop = threading.Event()
 
-    def upload_and_delete() -> None:
+    def upload_and_delete():
         number = 0
         while not stop.is_set():
             number += 1
@@ -106,23 +100,21 @@ def test_whatever_the_copied_database_names_is_copied(
         assert named <= kept
 
 
-def dataset(number: int) -> Dataset:
+def dataset(number):
     return Dataset(
         name="x", sha256=f"{number:064}", format="csv", num_bytes=4, num_rows=1,
         columns=[], problems=[], created_at=0.0,
     )  # fmt: skip
 
 
-def test_a_backup_is_not_written_over_another(
-    settings: Settings, database: Database, tmp_path: Path
-) -> None:
+def test_a_backup_is_not_written_over_another(settings, database, tmp_path):
     with pytest.raises(BackupError, match="exists already"):
         back_up(database, settings, tmp_path)
 
 
 def test_a_backup_without_the_models_of_the_database_is_refused(
-    settings: Settings, database: Database, tmp_path: Path
-) -> None:
+    settings, database, tmp_path
+):
     add_versions(database, "wine", 1)
     elsewhere = settings.model_copy(update={"models": tmp_path / "not_here"})
     with pytest.raises(BackupError, match=r"not_here does not exist.*version 1 of 'wi"):

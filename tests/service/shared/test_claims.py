@@ -11,11 +11,11 @@ from tests.service.queued import job, submitted
 WORKERS, JOBS = 4, 60
 
 
-def test_workers_that_lease_at_once_take_every_job_once(queue: Queue) -> None:
+def test_workers_that_lease_at_once_take_every_job_once(queue):
     jobs = submitted(queue, JOBS)
     start = threading.Barrier(WORKERS)
 
-    def lease_all(_: int) -> list[str]:
+    def lease_all(_):
         database = Database(queue.settings.effective_database_url)
         worker, leased = Queue(database, queue.settings), []
         start.wait()

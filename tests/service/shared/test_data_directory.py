@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -28,13 +27,10 @@ with lock_data_directory(Settings(data_dir=Path(sys.argv[1]))):
 """
 
 
-def test_directory_of_a_running_service_is_refused_until_it_dies(
-    tmp_path: Path,
-) -> None:
+def test_directory_of_a_running_service_is_refused_until_it_dies(tmp_path):
     settings = Settings(data_dir=tmp_path / "data")
     command = [sys.executable, "-c", _HOLDER, str(settings.data_dir)]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
     child = int(holder.stdout.readline())
     try:
         for other in (settings, settings.model_copy(update={"store": "s3://a/b"})):
@@ -58,9 +54,7 @@ def test_directory_of_a_running_service_is_refused_until_it_dies(
         holder.stdout.close()
 
 
-def test_services_on_one_postgresql_and_disk_share_the_directory(
-    tmp_path: Path,
-) -> None:
+def test_services_on_one_postgresql_and_disk_share_the_directory(tmp_path):
     shared = Settings(data_dir=tmp_path, database_url="postgresql://a@b/c")
     alone = Settings(data_dir=tmp_path)
     with (
@@ -78,10 +72,8 @@ def test_services_on_one_postgresql_and_disk_share_the_directory(
         pass
 
 
-def test_file_system_without_locks_is_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def flock(file: int, kind: int) -> None:
+def test_file_system_without_locks_is_warned_of(tmp_path, monkeypatch, caplog):
+    def flock(file, kind):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(data_directory.fcntl, "flock", flock)

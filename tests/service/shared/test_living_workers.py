@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 
-import httpx
 import pytest
 
 from service.job_process.upkeep import Upkeep
@@ -15,7 +14,6 @@ from service.shared.living_workers import (
     take_dead_workers,
 )
 from service.shared.queue import Lease, Queue
-from service.shared.settings import Settings
 from tests.service.queued import events, job, submitted
 from tests.waiting import wait_until
 
@@ -23,8 +21,8 @@ on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @on_sqlite
-def test_attempt_of_a_dead_worker_is_found_once(settings: Settings) -> None:
-    found: list[Lease] = []
+def test_attempt_of_a_dead_worker_is_found_once(settings):
+    found = []
     worker, idle = WorkerFile(settings), WorkerFile(settings)
     worker.write(Lease("job", 1))
     worker.write(Lease("job", 2))
@@ -39,7 +37,7 @@ def test_attempt_of_a_dead_worker_is_found_once(settings: Settings) -> None:
 
 
 @on_sqlite
-def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue: Queue) -> None:
+def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue):
     (job_id,) = submitted(queue, spec={"steps": 10**6})
     settings = queue.settings.model_copy(update={"lease_seconds": 600.0})
     command = [sys.executable, "-m", "tests.service.job_process.stand_in_worker"]
@@ -61,9 +59,7 @@ def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue: Queue) -> Non
     assert told["reason"].startswith("the process of attempt 1 was killed or crashed")
 
 
-def test_service_without_a_worker_says_that_nothing_trains(
-    client: httpx.Client,
-) -> None:
+def test_service_without_a_worker_says_that_nothing_trains(client):
     answer = client.get("/health/training")
     assert answer.status_code == 503
     assert answer.json()["error"].startswith("No worker lives on this machine: ")

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any
 
 _PROGRAM = """
 import logging, threading, warnings
@@ -25,7 +24,7 @@ raise RuntimeError("the end")
 """
 
 
-def run(**environment: str) -> tuple[list[str], list[str]]:
+def run(**environment):
     """Returns the lines of standard output and of standard error."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
@@ -37,9 +36,9 @@ def run(**environment: str) -> tuple[list[str], list[str]]:
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
-def test_lines_of_json_have_time_level_and_process() -> None:
+def test_lines_of_json_have_time_level_and_process():
     out, err = run(TFBBB_LOG_FORMAT="json")
-    lines: list[Any] = [json.loads(line) for line in err]
+    lines = [json.loads(line) for line in err]
     for line in lines:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", line["time"])
         assert line["process"] == "trainer"
@@ -57,7 +56,7 @@ def test_lines_of_json_have_time_level_and_process() -> None:
     assert request == {"level": "INFO", "process": "trainer", **fields}
 
 
-def test_lines_of_text_begin_with_time_level_and_process() -> None:
+def test_lines_of_text_begin_with_time_level_and_process():
     out, err = run()
     begin = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
     assert re.fullmatch(rf"{begin} INFO trainer: first of 2", err[0])
@@ -65,6 +64,6 @@ def test_lines_of_text_begin_with_time_level_and_process() -> None:
     assert err[-1] == "RuntimeError: the end"
 
 
-def test_requests_have_a_format_of_their_own() -> None:
+def test_requests_have_a_format_of_their_own():
     assert run(TFBBB_ACCESS_LOG="off")[0] == []
     assert run(TFBBB_ACCESS_LOG="json")[0][0].startswith("{")

@@ -3,7 +3,6 @@
 import hashlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,9 @@ from service.predicting.copies import VersionCopies
 from service.shared.database import Database, create_tables
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles
-from service.shared.queue import Lease, Queue
+from service.shared.queue import Queue
 from service.shared.settings import Settings, SettingsError
-from service.shared.store import Store, StoreError, StoreOutageError, open_store
+from service.shared.store import StoreError, StoreOutageError, open_store
 from service.shared.store.s3_store import S3Store
 from service.shared.versions import delete_version, finish_deletions
 from tests.service.postgresql import new_database
@@ -30,14 +29,13 @@ from tests.service.queued import (
     stop,
     submitted,
 )
-from tests.service.stores import S3
 from tfbbb.export.manifest import Manifest
 
 TABLE = b"x,y\n1,2\n"
 NAME = f"{hashlib.sha256(TABLE).hexdigest()}.csv"
 
 
-def settings_of(machine: Path, url: str | None) -> Settings:
+def settings_of(machine, url):
     """Settings of a machine: directories of its own, unless they are the store."""
     data, models = machine / "data", machine / "models"
     for place in (data, models):
@@ -46,46 +44,46 @@ def settings_of(machine: Path, url: str | None) -> Settings:
 
 
 @pytest.fixture(params=["directory", "s3"])
-def url(request: pytest.FixtureRequest) -> str | None:
+def url(request):
     if request.param == "directory":
         return None
-    server: S3 = request.getfixturevalue("s3")
+    server = request.getfixturevalue("s3")
     return server.new_store()
 
 
 @pytest.fixture
-def queue(tmp_path: Path, url: str | None, database: Database) -> Queue:
+def queue(tmp_path, url, database):
     return Queue(database, settings_of(tmp_path / "here", url))
 
 
 @pytest.fixture
-def s3_url(s3: S3) -> str:
+def s3_url(s3):
     return s3.new_store()
 
 
 @pytest.fixture
-def s3_queue(tmp_path: Path, s3_url: str, database: Database) -> Queue:
+def s3_queue(tmp_path, s3_url, database):
     return Queue(database, settings_of(tmp_path / "here", s3_url))
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, s3_url: str) -> Store:
+def elsewhere(tmp_path, s3_url):
     """The same object store, from another machine."""
     return open_store(settings_of(tmp_path / "elsewhere", s3_url))
 
 
-def published(queue: Queue) -> Lease:
+def published(queue):
     lease = exporting(queue)
     publish(queue, lease, staged(queue, lease))
     return lease
 
 
-def rows(queue: Queue) -> list[ModelVersion]:
+def rows(queue):
     with queue.database.reading() as session:
         return list(session.query(ModelVersion))
 
 
-def test_stored_dataset_is_read_back_and_removed(tmp_path: Path, queue: Queue) -> None:
+def test_stored_dataset_is_read_back_and_removed(tmp_path, queue):
     store, upload = queue.store, tmp_path / "upload"
     upload.write_bytes(TABLE)
     store.upload_dataset(upload, NAME)
@@ -98,9 +96,7 @@ def test_stored_dataset_is_read_back_and_removed(tmp_path: Path, queue: Queue) -
     assert store.dataset_names() == []
 
 
-def test_attempt_killed_before_the_commit_has_no_version(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attempt_killed_before_the_commit_has_no_version(queue, monkeypatch):
     lease = exporting(queue)
     directory = staged(queue, lease)
     with monkeypatch.context() as patch:
@@ -121,7 +117,7 @@ def test_attempt_killed_before_the_commit_has_no_version(
     Manifest.read(version).verify(version)
 
 
-def test_deleted_version_is_gone_and_its_number_used(queue: Queue) -> None:
+def test_deleted_version_is_gone_and_its_number_used(queue):
     published(queue)
     delete_version(queue.database, queue.store, "model", 1)
     assert queue.store.numbers("model") == []
@@ -131,9 +127,7 @@ def test_deleted_version_is_gone_and_its_number_used(queue: Queue) -> None:
     assert publish(queue, lease, staged(queue, lease)) == 2
 
 
-def test_interrupted_deletion_is_finished_later(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_deletion_is_finished_later(queue, monkeypatch):
     published(queue)
     published(queue)
     with monkeypatch.context() as patch:
@@ -145,7 +139,7 @@ def test_interrupted_deletion_is_finished_later(
     assert queue.store.numbers("model") == [2]
 
 
-def test_store_that_works_passes_its_checks(queue: Queue) -> None:
+def test_store_that_works_passes_its_checks(queue):
     queue.store.check()
     queue.store.ping()
 
@@ -154,8 +148,8 @@ def test_store_that_works_passes_its_checks(queue: Queue) -> None:
 
 
 def test_dataset_is_downloaded_elsewhere_unless_it_was_changed(
-    tmp_path: Path, s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
-) -> None:
+    tmp_path, s3_queue, elsewhere, s3, s3_url
+):
     upload = tmp_path / "upload"
     upload.write_bytes(TABLE)
     s3_queue.store.add_dataset(upload, NAME)
@@ -168,9 +162,7 @@ def test_dataset_is_downloaded_elsewhere_unless_it_was_changed(
     assert elsewhere.dataset(NAME).read_bytes() == TABLE
 
 
-def test_checkpoints_follow_a_job_to_another_machine(
-    tmp_path: Path, s3_queue: Queue, s3_url: str
-) -> None:
+def test_checkpoints_follow_a_job_to_another_machine(tmp_path, s3_queue, s3_url):
     store, there = s3_queue.store, settings_of(tmp_path / "elsewhere", s3_url)
     scratch = JobFiles(s3_queue.settings, "job").scratch
     (scratch / "network_2").mkdir(parents=True)
@@ -192,7 +184,7 @@ def test_checkpoints_follow_a_job_to_another_machine(
     assert elsewhere.jobs_with_checkpoints() == {"job"}
 
 
-def test_checkpoints_of_ended_jobs_are_removed(s3_queue: Queue) -> None:
+def test_checkpoints_of_ended_jobs_are_removed(s3_queue):
     (job_id,) = submitted(s3_queue)
     for owner in (job_id, "f" * 24):
         scratch = JobFiles(s3_queue.settings, owner).scratch
@@ -203,7 +195,7 @@ def test_checkpoints_of_ended_jobs_are_removed(s3_queue: Queue) -> None:
     assert s3_queue.store.jobs_with_checkpoints() == {job_id}
 
 
-def test_lost_transaction_adds_no_second_version(s3_queue: Queue) -> None:
+def test_lost_transaction_adds_no_second_version(s3_queue):
     lease = exporting(s3_queue)
     directory = staged(s3_queue, lease)
     s3_queue.store.upload_version(directory)
@@ -212,9 +204,7 @@ def test_lost_transaction_adds_no_second_version(s3_queue: Queue) -> None:
     assert s3_queue.store.numbers("model") == [1]
 
 
-def test_jobs_that_publish_at_once_take_different_numbers(
-    tmp_path: Path, postgresql: str, s3_url: str
-) -> None:
+def test_jobs_that_publish_at_once_take_different_numbers(tmp_path, postgresql, s3_url):
     database = Database(new_database(postgresql))
     create_tables(database)
     queue = Queue(database, settings_of(tmp_path / "here", s3_url))
@@ -226,9 +216,7 @@ def test_jobs_that_publish_at_once_take_different_numbers(
     database.close()
 
 
-def test_new_version_is_fetched_and_a_deleted_one_dropped(
-    s3_queue: Queue, elsewhere: Store
-) -> None:
+def test_new_version_is_fetched_and_a_deleted_one_dropped(s3_queue, elsewhere):
     ledger = Ledger(s3_queue.database, elsewhere)
     copies = VersionCopies(elsewhere, ledger)
     published(s3_queue)
@@ -244,9 +232,7 @@ def test_new_version_is_fetched_and_a_deleted_one_dropped(
     assert [path.name for path in root.iterdir()] == ["2"]
 
 
-def test_damaged_copy_is_downloaded_again(
-    tmp_path: Path, s3_queue: Queue, elsewhere: Store, s3_url: str
-) -> None:
+def test_damaged_copy_is_downloaded_again(tmp_path, s3_queue, elsewhere, s3_url):
     published(s3_queue)
     graph = elsewhere.version("model", 1) / "saved_model.pb"
     graph.write_text("damaged")
@@ -255,9 +241,7 @@ def test_damaged_copy_is_downloaded_again(
     assert graph.read_text() == "result"
 
 
-def test_changed_file_in_the_storage_is_not_served(
-    s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
-) -> None:
+def test_changed_file_in_the_storage_is_not_served(s3_queue, elsewhere, s3, s3_url):
     lease = published(s3_queue)
     key = f"{s3_url}/versions/{lease.job_id}.{lease.attempt}/saved_model.pb"
     s3.storage.pipe_file(key, b"changed")
@@ -266,7 +250,7 @@ def test_changed_file_in_the_storage_is_not_served(
     assert not (elsewhere.models / "model" / "1").exists()
 
 
-def test_missing_bucket_is_named(s3_queue: Queue, s3: S3, s3_url: str) -> None:
+def test_missing_bucket_is_named(s3_queue, s3, s3_url):
     s3.remove_bucket(s3_url)
     for operation in (s3_queue.store.check, s3_queue.store.ping):
         with pytest.raises(StoreError) as caught:
@@ -276,9 +260,7 @@ def test_missing_bucket_is_named(s3_queue: Queue, s3: S3, s3_url: str) -> None:
         assert not isinstance(caught.value, StoreOutageError)
 
 
-def test_unreachable_storage_is_an_outage(
-    s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_storage_is_an_outage(s3_url, tmp_path, monkeypatch):
     # Port 9 of this machine: nothing listens there.
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     store = open_store(settings_of(tmp_path / "lost", s3_url))
@@ -288,15 +270,13 @@ def test_unreachable_storage_is_an_outage(
         store.ping()
 
 
-def test_missing_package_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(StoreError, match=r"needs the package `s3fs`: pip"):
         open_store(settings_of(tmp_path / "here", "s3://bucket/tests"))
 
 
 @pytest.mark.parametrize("url", ["/a/directory", "gs://bucket", "s3://"])
-def test_other_urls_are_not_settings(url: str) -> None:
+def test_other_urls_are_not_settings(url):
     with pytest.raises(SettingsError, match="TFBBB_STORE"):
         Settings.from_environment({"TFBBB_STORE": url})

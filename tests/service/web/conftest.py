@@ -4,14 +4,12 @@ import base64
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from service.shared.database import Database
 from service.shared.settings import Settings
@@ -24,7 +22,7 @@ PATIENCE = 120_000
 # For a training of few steps, with TensorFlow to import first.
 TRAINING = 480_000
 MODEL = "houses"
-SPEC: dict[str, Any] = {
+SPEC = {
     "target": "price",
     "training": {"steps": 60, "kl_schedule": "constant"},
     "model": {"members": 1, "hidden_units": [8], "likelihood": "normal"},
@@ -44,13 +42,13 @@ class Site:
     client: httpx.Client
     settings: Settings
 
-    def database(self) -> Database:
+    def database(self):
         return Database(self.settings.effective_database_url)
 
 
 # Playwright keeps an event loop running, beside which no other test could run its own.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     if CHROMIUM is None:
         reason = "there is no Chromium: `apt-get install chromium` installs it"
         # Where everything must be tested, nothing is left out in silence.
@@ -66,7 +64,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
@@ -76,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="session")
-def trained(site: Site) -> dict[str, str]:
+def trained(site):
     """The ids of a table and of its job, made by the API as the page makes them."""
     named = {"name": f"{ATTACK}.csv"}
     answer = site.client.post("/v1/datasets", params=named, content=houses())
@@ -94,7 +92,7 @@ def trained(site: Site) -> dict[str, str]:
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def context(browser):
     """A browser profile of its own."""
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         context.set_default_timeout(PATIENCE)
@@ -102,16 +100,16 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, site: Site) -> Iterator[Page]:
+def page(context, site):
     with signed_in_page(context, site) as page:
         yield page
 
 
 @contextmanager
-def signed_in_page(context: BrowserContext, site: Site) -> Iterator[Page]:
+def signed_in_page(context, site):
     """Opens a page that may neither fail nor load from elsewhere."""
     page = context.new_page()
-    errors: list[str] = []
+    errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: check_origin(request.url, site, errors))
     page.on("console", lambda message: check_policy(message.text, errors))
@@ -121,17 +119,17 @@ def signed_in_page(context: BrowserContext, site: Site) -> Iterator[Page]:
     assert not errors
 
 
-def check_origin(url: str, site: Site, errors: list[str]) -> None:
+def check_origin(url, site, errors):
     if not url.startswith((site.url, "blob:", "about:")):
         errors.append(f"the page loaded {url}")
 
 
-def check_policy(text: str, errors: list[str]) -> None:
+def check_policy(text, errors):
     if "Content Security Policy" in text or "Trusted" in text:
         errors.append(text)
 
 
-def drop(page: Page, zone: str, name: str, content: str | bytes) -> None:
+def drop(page, zone, name, content):
     """Drops a file, as a file manager does."""
     data = content.encode() if isinstance(content, str) else content
     transfer = page.evaluate_handle(
@@ -146,7 +144,7 @@ def drop(page: Page, zone: str, name: str, content: str | bytes) -> None:
     page.dispatch_event(zone, "drop", {"dataTransfer": transfer})
 
 
-def visit(page: Page, site: Site, place: str) -> None:
+def visit(page, site, place):
     """Goes to a screen, and waits until it is there, and has its first answer."""
     page.goto("about:blank")
     page.goto(f"{site.url}/#/{place}")
@@ -155,7 +153,7 @@ def visit(page: Page, site: Site, place: str) -> None:
         page.wait_for_selector(".strip > p:not(:empty)", state="attached")
 
 
-def copy_model(site: Site, name: str) -> None:
+def copy_model(site, name):
     """Publishes the trained version again, as the first version of another model."""
     root = site.settings.models
     staging = root / ".staging" / name

@@ -2,30 +2,28 @@
 
 import io
 import re
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.service.web.conftest import MODEL, PREDICTED, Site, drop, visit
+from tests.service.web.conftest import MODEL, PREDICTED, drop, visit
 from tests.service.web.tables import ATTACK, houses
 from tfbbb.tables import read_table
-from tfbbb.tables.format import Format
 from tfbbb.tables.writing import write_rows
 
 PLACE = f"models/{MODEL}/1/file"
 
 
-def houses_in(format: Format, rows: int) -> bytes:
+def houses_in(format, rows):
     table = pa.csv.read_csv(io.BytesIO(houses(rows).encode()))
     file = io.BytesIO()
     write_rows(table.to_reader(), file, format)
     return file.getvalue()
 
 
-def download(page: Page, path: Path) -> pa.Table:
+def download(page, path):
     with page.expect_download() as saved:
         page.get_by_role("link", name=re.compile("Download")).click()
     assert saved.value.suggested_filename == path.name
@@ -34,9 +32,7 @@ def download(page: Page, path: Path) -> pa.Table:
 
 
 @pytest.mark.parametrize("format", ["xlsx", "parquet"])
-def test_a_file_comes_back_in_its_format(
-    page: Page, site: Site, trained: dict[str, str], tmp_path: Path, format: Format
-) -> None:
+def test_a_file_comes_back_in_its_format(page, site, trained, tmp_path, format):
     visit(page, site, PLACE)
     drop(page, ".drop", f"new.{format}", houses_in(format, 30))
     rows = page.get_by_role("region", name="Some predicted rows")
@@ -51,9 +47,7 @@ def test_a_file_comes_back_in_its_format(
     assert found["area"].to_pylist()[0] == int(houses(1).splitlines()[1].split(",")[0])
 
 
-def test_doubtful_rows_come_first_if_wanted(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_doubtful_rows_come_first_if_wanted(page, site, trained):
     visit(page, site, PLACE)
     drop(page, ".drop", "new.csv", houses(40) + "9000,mill lane,\n")
     rows = page.get_by_role("region", name="Some predicted rows")
@@ -64,9 +58,7 @@ def test_doubtful_rows_come_first_if_wanted(
     expect(first).to_contain_text("area")
 
 
-def test_a_file_that_does_not_fit_says_why_and_can_be_tried_again(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_file_that_does_not_fit_says_why_and_can_be_tried_again(page, site, trained):
     visit(page, site, PLACE)
     for name, content, reason in (
         ("a.pdf", "%PDF-1.7", "a PDF document"),

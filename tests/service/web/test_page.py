@@ -6,11 +6,10 @@ import json
 import re
 import statistics
 import time
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import expect
 
 from service.shared.database.tables import Job
 from tests.service.serving import ADMIN_KEY
@@ -20,12 +19,11 @@ from tests.service.web.conftest import (
     PREDICTED,
     SPEC,
     TRAINING,
-    Site,
     drop,
     signed_in_page,
     visit,
 )
-from tests.service.web.looking import NARROW, WIDE, Seen, look_at
+from tests.service.web.looking import NARROW, WIDE, look_at
 from tests.service.web.tables import ATTACK, SCRIPT, houses
 
 SCREENS = {
@@ -46,22 +44,20 @@ SCREENS = {
 STEPS = '{"training": {"steps": 77}}'
 
 
-def fill_job(page: Page, others: str) -> None:
+def fill_job(page, others):
     """Fills in the form of a job, with other fields as JSON."""
     page.get_by_label("Target").select_option("price")
     page.get_by_label("Name of the model").fill(MODEL)
     others_field(page).fill(others)
 
 
-def others_field(page: Page) -> Locator:
+def others_field(page):
     """Opens the section of a job's other fields; returns that of its JSON."""
     page.locator("form > details").evaluate("it => { it.open = true; }")
     return page.get_by_label("Other fields of the job")
 
 
-def test_a_person_gets_from_a_file_to_a_prediction(
-    browser: Browser, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_person_gets_from_a_file_to_a_prediction(browser, site, trained):
     with browser.new_context(accept_downloads=True) as context:
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
@@ -122,7 +118,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(
 
 
 @pytest.fixture(scope="module")
-def screens(browser: Browser, site: Site, trained: dict[str, str]) -> dict[str, Seen]:
+def screens(browser, site, trained):
     """Every screen, visited once."""
     found = {}
     with browser.new_context(viewport=WIDE) as context:
@@ -134,7 +130,7 @@ def screens(browser: Browser, site: Site, trained: dict[str, str]) -> dict[str, 
     return found
 
 
-def test_what_users_wrote_stays_text_on_every_screen(screens: dict[str, Seen]) -> None:
+def test_what_users_wrote_stays_text_on_every_screen(screens):
     for name, screen in screens.items():
         assert "hacked" not in screen.title.replace(f"{ATTACK}.csv", ""), name
         assert screen.num_foreign == 0, name
@@ -143,15 +139,13 @@ def test_what_users_wrote_stays_text_on_every_screen(screens: dict[str, Seen]) -
         assert text in seen
 
 
-def test_axe_finds_nothing_on_any_screen_in_either_theme(
-    screens: dict[str, Seen],
-) -> None:
+def test_axe_finds_nothing_on_any_screen_in_either_theme(screens):
     for name, screen in screens.items():
         assert screen.violations == {"light": [], "dark": []}, name
 
 
 @pytest.mark.parametrize("size", NARROW)
-def test_every_screen_fits_a_narrow_window(screens: dict[str, Seen], size: str) -> None:
+def test_every_screen_fits_a_narrow_window(screens, size):
     for name, screen in screens.items():
         assert screen.widths[size] == NARROW[size]["width"], name
         # No control is covered where a person scrolls to it.
@@ -161,7 +155,7 @@ def test_every_screen_fits_a_narrow_window(screens: dict[str, Seen], size: str) 
     assert set(stuck.values()) == {0.0}
 
 
-def test_no_screen_has_the_jargon_of_programs(screens: dict[str, Seen]) -> None:
+def test_no_screen_has_the_jargon_of_programs(screens):
     for name, screen in screens.items():
         assert screen.jargon == [], name
     # Deviations have the unit of the target; variances do not.
@@ -171,9 +165,7 @@ def test_no_screen_has_the_jargon_of_programs(screens: dict[str, Seen]) -> None:
         assert "±" in screens[name].text
 
 
-def test_signing_in_works_in_both_themes_and_for_axe(
-    browser: Browser, site: Site
-) -> None:
+def test_signing_in_works_in_both_themes_and_for_axe(browser, site):
     for theme in ("light", "dark"):
         with browser.new_context(color_scheme=theme) as context:
             page = context.new_page()
@@ -185,9 +177,7 @@ def test_signing_in_works_in_both_themes_and_for_axe(
             expect(page.locator(".problem").first).to_contain_text("no such key")
 
 
-def test_the_error_of_the_api_stands_beside_its_field(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_the_error_of_the_api_stands_beside_its_field(page, site, trained):
     visit(page, site, SCREENS["new job"].format(**trained))
     fill_job(page, '{"training": {"steps": "many"}}')
     button = page.get_by_role("button", name="Start training")
@@ -205,9 +195,7 @@ def test_the_error_of_the_api_stands_beside_its_field(
     expect(field.locator(".problem")).to_contain_text("Must begin with a letter")
 
 
-def test_an_answer_that_is_refused_stands_beside_its_column(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_an_answer_that_is_refused_stands_beside_its_column(page, site, trained):
     visit(page, site, SCREENS["ask"])
     area = page.get_by_label("area", exact=True)
     area.fill("large")
@@ -221,9 +209,7 @@ def test_an_answer_that_is_refused_stands_beside_its_column(
     expect(page.locator(".answer.outdated")).to_have_count(0)
 
 
-def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(page, site, trained):
     visit(page, site, SCREENS["new job"].format(**trained))
     fill_job(page, STEPS)
     page.context.set_offline(True)
@@ -238,9 +224,7 @@ def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
     expect(page.get_by_label("Target")).to_have_value("price")
 
 
-def test_a_job_that_fails_says_why_and_can_be_tried_again(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_job_that_fails_says_why_and_can_be_tried_again(page, site, trained):
     job = add_jobs(site, 1, state="failed", error=f"{SCRIPT} did not fit", **trained)[0]
     visit(page, site, f"jobs/{job}")
     expect(page.locator(".notice.error")).to_contain_text(f"{SCRIPT} did not fit")
@@ -251,9 +235,7 @@ def test_a_job_that_fails_says_why_and_can_be_tried_again(
     expect(page.get_by_text(re.compile("cancelled")).first).to_be_visible()
 
 
-def test_a_revoked_key_leads_to_signing_in_and_back(
-    browser: Browser, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_revoked_key_leads_to_signing_in_and_back(browser, site, trained):
     body = {"name": "a person", "scopes": ["train"]}
     key = site.client.post("/v1/keys", json=body).json()
     with browser.new_context() as context:
@@ -271,7 +253,7 @@ def test_a_revoked_key_leads_to_signing_in_and_back(
         expect(others_field(page)).to_have_value(STEPS)
 
 
-def test_fifty_models_are_found_by_name(page: Page, site: Site) -> None:
+def test_fifty_models_are_found_by_name(page, site):
     model = {
         **{"task": "regression", "target": ATTACK},
         "labels": {"latest": "1", "champion": "1"},
@@ -280,16 +262,14 @@ def test_fifty_models_are_found_by_name(page: Page, site: Site) -> None:
     models = [{"name": f"model-{number}", **model} for number in range(50)]
     page.route("**/v1/models", lambda route: route.fulfill(json={"models": models}))
     visit(page, site, "models")
-    rows: Locator = page.locator("tbody tr")
+    rows = page.locator("tbody tr")
     expect(rows).to_have_count(50)
     expect(rows.first).to_contain_text("champion → 1")
     page.get_by_label("Find").fill("model-49")
     expect(rows).to_have_count(1)
 
 
-def test_a_version_without_a_report_says_so(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_version_without_a_report_says_so(page, site, trained):
     missing = {"status": 404, "body": json.dumps({"error": "There is no report."})}
     page.route("**/report", lambda route: route.fulfill(**missing))
     visit(page, site, SCREENS["report"])
@@ -298,9 +278,7 @@ def test_a_version_without_a_report_says_so(
     expect(page.locator("dl.facts").nth(1)).to_contain_text("RMSE")
 
 
-def test_a_slider_shows_that_its_value_is_missing(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_slider_shows_that_its_value_is_missing(page, site, trained):
     visit(page, site, SCREENS["ask"])
     slider = page.get_by_label("area, slider")
     field = page.locator(".feature").filter(has=slider).locator("input.value")
@@ -315,9 +293,7 @@ def test_a_slider_shows_that_its_value_is_missing(
     assert field.input_value() not in ("", typed)
 
 
-def test_a_label_moves_by_the_form_and_is_deleted(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_label_moves_by_the_form_and_is_deleted(page, site, trained):
     visit(page, site, SCREENS["versions"])
     page.get_by_label("Label", exact=True).fill("champion")
     page.get_by_label("To version").select_option("1")
@@ -332,10 +308,8 @@ def test_a_label_moves_by_the_form_and_is_deleted(
     assert "champion" not in site.client.get(f"/v1/models/{MODEL}").json()["labels"]
 
 
-def test_a_version_that_waits_becomes_latest_by_a_click(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    def add_waiting(route: Route) -> None:
+def test_a_version_that_waits_becomes_latest_by_a_click(page, site, trained):
+    def add_waiting(route):
         found = route.fetch().json()
         versions = found["model_version_status"]
         versions.insert(0, {**versions[0], "version": "99"})
@@ -345,9 +319,9 @@ def test_a_version_that_waits_becomes_latest_by_a_click(
     judgement = {"becomes_latest": False, "verdict": "worse than version 1"}
     details = {"lineage": {"source": {"judgement": judgement}}}
     page.route("**/versions/99", lambda route: route.fulfill(json=details))
-    moved: list[Any] = []
+    moved = []
 
-    def move(route: Route) -> None:
+    def move(route):
         moved.append(route.request.post_data_json)
         route.fulfill(json={})
 
@@ -360,7 +334,7 @@ def test_a_version_that_waits_becomes_latest_by_a_click(
     assert moved == [{"version": 99}]
 
 
-def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
+def test_a_new_key_is_shown_once(page, site):
     visit(page, site, "keys")
     page.get_by_label("Name").fill(ATTACK)
     page.get_by_role("button", name="Make a key").click()
@@ -377,10 +351,8 @@ def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     assert text not in page.content()
 
 
-def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    def leave_out_street(route: Route) -> None:
+def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(page, site, trained):
+    def leave_out_street(route):
         found = route.fetch().json()
         found["columns"][1]["role"] = "left out"
         route.fulfill(json=found)
@@ -402,9 +374,9 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
     target = page.locator(".field").filter(has=page.get_by_label("Target"))
     expect(target.locator(".problem")).to_have_text("Choose the column to predict.")
 
-    sent: list[Any] = []
+    sent = []
 
-    def submit(route: Route) -> None:
+    def submit(route):
         sent.append(route.request.post_data_json)
         route.fulfill(status=201, json={"id": trained["job"]})
 
@@ -426,10 +398,10 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
     assert set(body) == {"dataset_id", "target", "name", "training"}
 
 
-def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:
+def test_who_has_no_table_gets_a_sample_by_one_click(page, site):
     empty = {"datasets": [], "next_cursor": None}
 
-    def list_none(route: Route) -> None:
+    def list_none(route):
         if route.request.method == "GET":
             route.fulfill(json=empty)
         else:
@@ -446,7 +418,6 @@ def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> 
     page.get_by_role("link", name="Train a model").click()
     expect(page.get_by_label("Target")).to_have_value("price")
     dataset = re.search("dataset=([0-9a-f]{24})", page.url)
-    assert dataset is not None
     url = f"/v1/datasets/{dataset[1]}"
     rows = site.client.get(f"{url}/preview?rows=800").json()["rows"]
     # It trains: the price follows the area, and the noise does not hide that.
@@ -455,9 +426,7 @@ def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> 
     assert site.client.delete(url).status_code == 204
 
 
-def test_values_start_at_the_median_and_the_commonest(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_values_start_at_the_median_and_the_commonest(page, site, trained):
     effects = [
         {"name": "area", "kind": "number", "values": [40, 77, 200]},
         {"name": ATTACK, "kind": "text", "values": ["mill lane", SCRIPT]},
@@ -476,9 +445,7 @@ def test_values_start_at_the_median_and_the_commonest(
     expect(street).to_have_value("mill lane")
 
 
-def add_jobs(
-    site: Site, count: int, *, dataset: str, job: str, **columns: Any
-) -> list[str]:
+def add_jobs(site, count, *, dataset, job, **columns):
     """Adds copies of a job to the database; returns their ids."""
     database = site.database()
     with database.writing() as session:

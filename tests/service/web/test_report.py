@@ -3,14 +3,13 @@
 import json
 import re
 import subprocess
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.service.serving import ADMIN_KEY
-from tests.service.web.conftest import MODEL, Site, visit
+from tests.service.web.conftest import MODEL, visit
 from tests.service.web.looking import JARGON
 from tests.service.web.tables import SCRIPT
 
@@ -20,7 +19,7 @@ FIGURES = {
 }
 
 
-def report_of(task: str) -> dict[str, Any]:
+def report_of(task):
     """A report with all parts, whose texts are markup."""
     classes = ["setosa", SCRIPT] if task == "classification" else []
     figures = {"model": FIGURES[task], "mean": FIGURES[task]}
@@ -70,9 +69,7 @@ def report_of(task: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_report_shows_all_its_parts(
-    page: Page, site: Site, trained: dict[str, str], task: str
-) -> None:
+def test_a_report_shows_all_its_parts(page, site, trained, task):
     report = json.dumps(report_of(task))
     page.route("**/report", lambda route: route.fulfill(status=200, body=report))
     visit(page, site, f"models/{MODEL}/1")
@@ -97,9 +94,7 @@ def test_a_report_shows_all_its_parts(
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_the_address_of_a_question_is_a_link_to_its_values(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_the_address_of_a_question_is_a_link_to_its_values(page, site, trained):
     visit(page, site, f"models/{MODEL}/1/ask?area=123")
     area = page.get_by_label("area", exact=True)
     expect(area).to_have_value("123")
@@ -110,9 +105,7 @@ def test_the_address_of_a_question_is_a_link_to_its_values(
     expect(page.get_by_label("area", exact=True)).not_to_have_value("77")
 
 
-def test_the_programs_of_the_page_ask_what_it_asks(
-    page: Page, site: Site, trained: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_programs_of_the_page_ask_what_it_asks(page, site, trained, capsys):
     visit(page, site, f"models/{MODEL}/1/ask?area=123")
     page.get_by_text("Use this model in a program").click()
     shown = page.get_by_label("The program", exact=True)
@@ -134,9 +127,7 @@ def test_the_programs_of_the_page_ask_what_it_asks(
     assert len(answers) == 1
 
 
-def test_a_model_and_its_report_are_files(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
+def test_a_model_and_its_report_are_files(page, site, trained):
     visit(page, site, f"models/{MODEL}/1")
     for link, name in (
         ("Report as a file", f"{MODEL}-1-report.json"),

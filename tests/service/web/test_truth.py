@@ -4,9 +4,9 @@ import csv
 import io
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.service.web.conftest import Site, copy_model, visit
+from tests.service.web.conftest import copy_model, visit
 from tests.service.web.tables import houses
 
 MODEL = "truths"
@@ -14,12 +14,12 @@ PLACE = f"models/{MODEL}/1/truth"
 
 
 @pytest.fixture(scope="module")
-def model(site: Site, trained: dict[str, str]) -> str:
+def model(site, trained):
     copy_model(site, MODEL)
     return MODEL
 
 
-def tell(site: Site, rows: int, by: int = 0) -> None:
+def tell(site, rows, by=0):
     """Sends houses whose prices are those of the training, moved by a number."""
     _, *found = csv.reader(io.StringIO(houses(rows)))
     body = {
@@ -30,9 +30,7 @@ def tell(site: Site, rows: int, by: int = 0) -> None:
     assert answer.json()["num_rows"] == rows, answer.text
 
 
-def test_the_truth_is_compared_and_drift_is_said_everywhere(
-    page: Page, site: Site, model: str
-) -> None:
+def test_the_truth_is_compared_and_drift_is_said_everywhere(page, site, model):
     visit(page, site, PLACE)
     expect(page.locator("#main")).to_contain_text("Nothing is known yet")
 

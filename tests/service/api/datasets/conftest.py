@@ -1,8 +1,5 @@
-from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
-import httpx
 import pytest
 
 from service.api.datasets import uploading
@@ -13,14 +10,12 @@ from tests.service.serving import serving
 
 
 @pytest.fixture(scope="session")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="session")
-def datasets(
-    data_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
+def datasets(data_dir, tmp_path_factory):
     """A service that takes tables in, with narrow limits."""
     settings = Settings(
         models=tmp_path_factory.mktemp("models"),
@@ -41,14 +36,14 @@ def datasets(
 
 
 @pytest.fixture
-def sandbox_process() -> Iterator[None]:
+def sandbox_process():
     """Lets processes read the tables of a test, under the limits of its settings."""
     with mock.patch.object(sandbox, "MOST_DECOMPRESSED_BYTES", 64 * 2**30):
         yield
 
 
 @pytest.fixture(autouse=True)
-def inspections_here(request: pytest.FixtureRequest) -> Iterator[None]:
+def inspections_here(request):
     """Reads tables in this process, unless a test asks for `sandbox_process`."""
     if "sandbox_process" in request.fixturenames:
         yield

@@ -6,10 +6,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
 
-import httpx
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -17,12 +14,12 @@ import pytest
 from tests.tables.workbooks import write_xlsx
 
 
-def leftovers(data_dir: Path) -> list[Path]:
+def leftovers(data_dir):
     return [*(data_dir / "uploads").iterdir()]
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(datasets: httpx.Client, data_dir: Path) -> Iterator[None]:
+def nothing_is_left(datasets, data_dir):
     """Whatever comes, no temporary file stays, and the service lives on."""
     stored = {*(data_dir / "datasets").glob("*")}
     yield
@@ -37,13 +34,13 @@ def nothing_is_left(datasets: httpx.Client, data_dir: Path) -> Iterator[None]:
     assert {*(data_dir / "datasets").glob("*")} <= stored
 
 
-def parquet(table: pa.Table) -> bytes:
+def parquet(table):
     file = io.BytesIO()
     pa.parquet.write_table(table, file, row_group_size=len(table))
     return file.getvalue()
 
 
-def workbook_of(stated_bytes: int) -> bytes:
+def workbook_of(stated_bytes):
     """A workbook that states another size of a file than that of its content."""
     file = io.BytesIO()
     strings = b" " * 123_456
@@ -56,7 +53,7 @@ def workbook_of(stated_bytes: int) -> bytes:
     return file.getvalue().replace(size, stated)
 
 
-def deflated(piece: bytes, times: int) -> bytes:
+def deflated(piece, times):
     compressor = zlib.compressobj(9, wbits=31)
     return b"".join([*(compressor.compress(piece) for _ in range(times))]) + (
         compressor.flush()
@@ -87,9 +84,7 @@ def deflated(piece: bytes, times: int) -> bytes:
         (workbook_of(stated_bytes=2**30), "more than 536870912 bytes of XML"),
     ],
 )
-def test_file_without_a_table_is_refused_with_the_reason(
-    datasets: httpx.Client, content: bytes, message: str
-) -> None:
+def test_file_without_a_table_is_refused_with_the_reason(datasets, content, message):
     response = datasets.post("/v1/datasets", content=content)
     assert response.status_code == 422
     assert message in response.json()["error"]
@@ -107,17 +102,17 @@ def test_file_without_a_table_is_refused_with_the_reason(
     ],
 )
 def test_bodies_that_are_no_upload_are_refused(
-    datasets: httpx.Client, content: bytes, media_type: str, status: int, message: str
-) -> None:
+    datasets, content, media_type, status, message
+):
     headers = {"content-type": media_type}
     response = datasets.post("/v1/datasets", content=content, headers=headers)
     assert response.status_code == status
     assert message in response.json()["error"]
 
 
-def connect(client: httpx.Client, headers: str) -> socket.socket:
+def connect(client, headers):
     """Sends the head of an upload."""
-    address = (client.base_url.host, client.base_url.port or 0)
+    address = (client.base_url.host, client.base_url.port)
     connection = socket.create_connection(address, timeout=20)
     head = (
         "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
@@ -127,14 +122,14 @@ def connect(client: httpx.Client, headers: str) -> socket.socket:
     return connection
 
 
-def answer(connection: socket.socket) -> bytes:
+def answer(connection):
     """What comes until the service closes the connection."""
     with connection:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_a_body_that_grows_too_large_is_refused(datasets: httpx.Client) -> None:
-    def endless() -> Iterator[bytes]:
+def test_a_body_that_grows_too_large_is_refused(datasets):
+    def endless():
         for _ in range(50):
             yield b"1,2\n" * 25_000
 
@@ -143,19 +138,17 @@ def test_a_body_that_grows_too_large_is_refused(datasets: httpx.Client) -> None:
     assert "at most 4000000 bytes" in response.json()["error"]
 
 
-def test_a_client_that_stalls_is_sent_away(datasets: httpx.Client) -> None:
+def test_a_client_that_stalls_is_sent_away(datasets):
     connection = connect(datasets, "Content-Length: 1000000")
     connection.sendall(b"a,b\n1")
     assert answer(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_client_that_sends_byte_after_byte_is_sent_away(
-    datasets: httpx.Client,
-) -> None:
+def test_a_client_that_sends_byte_after_byte_is_sent_away(datasets):
     connection = connect(datasets, "Content-Length: 1000000")
     stop = threading.Event()
 
-    def trickle() -> None:
+    def trickle():
         while not stop.wait(0.05):
             try:
                 connection.sendall(b"1")
@@ -172,9 +165,7 @@ def test_a_client_that_sends_byte_after_byte_is_sent_away(
         connection.close()
 
 
-def test_nothing_stays_of_a_client_that_hangs_up(
-    datasets: httpx.Client, data_dir: Path
-) -> None:
+def test_nothing_stays_of_a_client_that_hangs_up(datasets, data_dir):
     connection = connect(datasets, "Transfer-Encoding: chunked")
     connection.sendall(b"4\r\na,b\n\r\n")
     while not leftovers(data_dir):

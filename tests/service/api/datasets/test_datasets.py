@@ -1,30 +1,23 @@
 import hashlib
 import io
-from pathlib import Path
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tfbbb.tables.format import Format
 from tfbbb.tables.writing import write_rows
 
 PEOPLE = b"name,age,born\nAda,36,1815-12-10\nBob,,1900-01-01\nCyd,41.5,1900-01-01\n"
 
 
-def post(
-    client: httpx.Client, content: bytes, media_type: str = "text/csv", **options: str
-) -> httpx.Response:
+def post(client, content, media_type="text/csv", **options):
     headers = {"content-type": media_type}
     return client.post("/v1/datasets", content=content, headers=headers, params=options)
 
 
 @pytest.mark.usefixtures("sandbox_process")
-def test_uploaded_table_is_described_and_stored_under_its_hash(
-    datasets: httpx.Client, data_dir: Path
-) -> None:
+def test_uploaded_table_is_described_and_stored_under_its_hash(datasets, data_dir):
     response = post(datasets, PEOPLE, name="people.csv")
     assert response.status_code == 201
     made = response.json()
@@ -49,7 +42,7 @@ def test_uploaded_table_is_described_and_stored_under_its_hash(
     }
 
 
-def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
+def test_columns_say_what_a_job_takes_them_for(datasets):
     rows = [f"{i},{i % 2 == 0},${100 * i},{i % 5},same\n" for i in range(30)]
     content = "id,paid,price,rooms,constant\n" + "".join(rows)
     made = post(datasets, content.encode()).json()
@@ -71,7 +64,7 @@ def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
     assert columns["constant"]["most_common"] == [["same", 30]]
 
 
-def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
+def test_the_same_upload_twice_is_one_dataset(datasets):
     content = b"a,b\n1,2\n3,4\n"
     first = post(datasets, content)
     second = post(datasets, content, name="again.csv")
@@ -86,9 +79,7 @@ def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "format", ["parquet", "arrow", "csv.gz", "csv.zst", "jsonl", "xlsx"]
 )
-def test_the_format_is_told_by_the_content(
-    datasets: httpx.Client, format: Format
-) -> None:
+def test_the_format_is_told_by_the_content(datasets, format):
     table = pa.table({"x": np.arange(30.0), "kind": ["a", "b", None] * 10})
     file = io.BytesIO()
     write_rows(table.to_reader(), file, format)
@@ -105,18 +96,14 @@ def test_the_format_is_told_by_the_content(
     assert kind["most_common"] == [["a", 10], ["b", 10]]
 
 
-def test_the_declared_type_decides_between_tabs_and_commas(
-    datasets: httpx.Client,
-) -> None:
+def test_the_declared_type_decides_between_tabs_and_commas(datasets):
     content = b"last, first\tage\n" + b"x, y\t3\nz, w\t4\n" * 10
     made = post(datasets, content, "text/tab-separated-values").json()
     assert made["format"] == "tsv"
     assert [column["name"] for column in made["columns"]] == ["last, first", "age"]
 
 
-def test_statistics_are_those_of_numpy_however_large_the_mean(
-    datasets: httpx.Client,
-) -> None:
+def test_statistics_are_those_of_numpy_however_large_the_mean(datasets):
     values = 1e9 + np.random.default_rng(0).normal(size=90_000)
     file = io.BytesIO()
     pa.parquet.write_table(pa.table({"x": values}), file)
@@ -126,7 +113,7 @@ def test_statistics_are_those_of_numpy_however_large_the_mean(
     assert column["distinct"] is None
 
 
-def test_problems_of_the_whole_table_are_told(datasets: httpx.Client) -> None:
+def test_problems_of_the_whole_table_are_told(datasets):
     rows = "".join(f"{i},{i * i % 7},{i}\n" for i in range(5))
     assert post(datasets, f",a,b\n{rows}".encode()).json()["problems"] == [
         "The index that pandas wrote into the table is ignored.",
@@ -145,9 +132,7 @@ def test_problems_of_the_whole_table_are_told(datasets: httpx.Client) -> None:
         ("\u202e\ud7ff", "table"),
     ],
 )
-def test_names_of_files_are_only_shown(
-    datasets: httpx.Client, data_dir: Path, name: str, shown: str
-) -> None:
+def test_names_of_files_are_only_shown(datasets, data_dir, name, shown):
     content = f"a,b,c\n1,{len(name)},{ord(name[0])}\n".encode()
     before = {*data_dir.rglob("*")}
     made = post(datasets, content, name=name)
@@ -160,13 +145,13 @@ def test_names_of_files_are_only_shown(
 
 
 @pytest.mark.parametrize("id", ["x", "..%2F..", "0" * 24])
-def test_what_is_no_id_is_not_found(datasets: httpx.Client, id: str) -> None:
+def test_what_is_no_id_is_not_found(datasets, id):
     for path in (id, f"{id}/preview"):
         assert datasets.get(f"/v1/datasets/{path}").status_code == 404
     assert datasets.delete(f"/v1/datasets/{id}").status_code == 404
 
 
-def test_datasets_are_listed_by_pages_newest_first(datasets: httpx.Client) -> None:
+def test_datasets_are_listed_by_pages_newest_first(datasets):
     names = [f"page-{i}" for i in range(3)]
     for name in names:
         post(datasets, f"{name},b\n1,2\n".encode(), name=name)
@@ -179,9 +164,7 @@ def test_datasets_are_listed_by_pages_newest_first(datasets: httpx.Client) -> No
     assert datasets.get("/v1/datasets?cursor=x").status_code == 400
 
 
-def test_a_deleted_dataset_is_gone_with_its_file(
-    datasets: httpx.Client, data_dir: Path
-) -> None:
+def test_a_deleted_dataset_is_gone_with_its_file(datasets, data_dir):
     made = post(datasets, b"gone,b\n1,2\n").json()
     path = data_dir / "datasets" / f"{made['sha256']}.csv"
     assert path.exists()

@@ -4,10 +4,8 @@ import errno
 import os
 import tracemalloc
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -25,7 +23,7 @@ from tests.service.serving import serving
 TABLE = b"a,b\n1,2\n"
 
 
-def settings_of(directory: Path, **changes: object) -> Settings:
+def settings_of(directory, **changes):
     return Settings.model_validate(
         {
             "models": directory / "models",
@@ -36,11 +34,11 @@ def settings_of(directory: Path, **changes: object) -> Settings:
     )
 
 
-def post(client: httpx.Client, content: bytes, **headers: str) -> httpx.Response:
+def post(client, content, **headers):
     return client.post("/v1/datasets", content=content, headers=headers)
 
 
-def test_keys_share_a_dataset(datasets: httpx.Client) -> None:
+def test_keys_share_a_dataset(datasets):
     body = {"name": "tests", "scopes": ["train"]}
     key = f"Bearer {datasets.post('/v1/keys', json=body).json()['key']}"
     mine = post(datasets, b"shared,b\n1,2\n")
@@ -49,9 +47,7 @@ def test_keys_share_a_dataset(datasets: httpx.Client) -> None:
     assert mine.json() == theirs.json()
 
 
-def test_dataset_of_a_job_stays_until_the_job_ends(
-    datasets: httpx.Client, data_dir: Path
-) -> None:
+def test_dataset_of_a_job_stays_until_the_job_ends(datasets, data_dir):
     made = post(datasets, b"needed,b\n1,2\n").json()
     database = Database(Settings(data_dir=data_dir).effective_database_url)
     (job_id,) = submitted(
@@ -71,7 +67,7 @@ def test_dataset_of_a_job_stays_until_the_job_ends(
     database.close()
 
 
-def test_start_removes_old_uploads_and_unknown_datasets(tmp_path: Path) -> None:
+def test_start_removes_old_uploads_and_unknown_datasets(tmp_path):
     settings = settings_of(tmp_path)
     with serving(settings) as client:
         made = post(client, TABLE).json()
@@ -92,7 +88,7 @@ def test_start_removes_old_uploads_and_unknown_datasets(tmp_path: Path) -> None:
     assert [*uploads.iterdir()] == []
 
 
-def test_a_disk_that_is_nearly_full_takes_nothing_in(tmp_path: Path) -> None:
+def test_a_disk_that_is_nearly_full_takes_nothing_in(tmp_path):
     with serving(settings_of(tmp_path, min_free_bytes=2**60)) as client:
         response = post(client, TABLE)
         assert response.status_code == 507
@@ -110,17 +106,13 @@ def test_a_disk_that_is_nearly_full_takes_nothing_in(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_disk_refuses_is_said_and_nothing_stays(
-    datasets: httpx.Client,
-    data_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    call: str,
-    codes: dict[int, int],
-) -> None:
+    datasets, data_dir, monkeypatch, call, codes
+):
     table = f"{call},b\n1,2\n".encode()
     stored = {*(data_dir / "datasets").glob("*")}
     for code, status in codes.items():
 
-        def fail(*arguments: object, code: int = code) -> int:
+        def fail(*arguments, code=code):
             raise OSError(code, os.strerror(code))
 
         with monkeypatch.context() as patch:
@@ -134,10 +126,10 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
 
 
 @pytest.mark.usefixtures("sandbox_process")
-def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
+def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path):
     line = b"1," + b"x" * 9_997 + b"\n"
 
-    def content() -> Iterator[bytes]:
+    def content():
         yield b"a,b\n"
         for _ in range(400):
             yield line * 10
@@ -156,7 +148,7 @@ def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sandbox_process")
-def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
+def test_bomb_ends_only_the_process_that_reads_it(tmp_path):
     # Sixty thousand rows of a megabyte each.
     words = pa.DictionaryArray.from_arrays(
         pa.array([0] * 60_000, pa.int32()), pa.array(["x" * 1_000_000])
@@ -175,10 +167,10 @@ def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sandbox_process")
-def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+def test_a_table_that_takes_too_long_is_given_up(tmp_path):
     compressor = zlib.compressobj(level=1, wbits=31)
 
-    def compressed(text: bytes) -> bytes:
+    def compressed(text):
         # After a full flush the same text gives the same bytes.
         return compressor.compress(text) + compressor.flush(zlib.Z_FULL_FLUSH)
 
@@ -191,7 +183,7 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         assert post(client, TABLE).status_code == 201
 
 
-def test_reader_of_tables_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_of_tables_gets_no_secret(monkeypatch):
     for name in ("TFBBB_ADMIN_KEY", "TFBBB_DATABASE_URL", "PGPASSWORD"):
         monkeypatch.setenv(name, "secret")
     assert "secret" not in sandbox._environment().values()

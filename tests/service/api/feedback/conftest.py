@@ -1,9 +1,5 @@
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from sqlalchemy import delete
@@ -16,14 +12,14 @@ from tests.service.serving import serving, wait_until_ready
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
 
 
-def export(path: Path, likelihood: str, units: int, **options: Any) -> None:
+def export(path, likelihood, units, **options):
     path.parent.mkdir(parents=True, exist_ok=True)
     model = network(likelihood, units, hidden=0)
     model.export_predictive(path, target="y", num_samples=20, **options)
 
 
 @pytest.fixture(scope="session")
-def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def feedback_models(tmp_path_factory):
     """Models of numbers and of classes; one has a drift reference."""
     root = tmp_path_factory.mktemp("feedback_models")
     errors = np.random.default_rng(0).normal(size=30)
@@ -39,24 +35,20 @@ def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def feedback_settings(
-    feedback_models: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Settings:
+def feedback_settings(feedback_models, tmp_path_factory):
     data_dir = tmp_path_factory.mktemp("feedback_data")
     return Settings(models=feedback_models, data_dir=data_dir)
 
 
 @pytest.fixture(scope="session")
-def feedback_service(feedback_settings: Settings) -> Iterator[httpx.Client]:
+def feedback_service(feedback_settings):
     with serving(feedback_settings) as client:
         wait_until_ready(client)
         yield client
 
 
 @pytest.fixture
-def client(
-    feedback_service: httpx.Client, feedback_settings: Settings
-) -> Iterator[httpx.Client]:
+def client(feedback_service, feedback_settings):
     """A client of a service that has no feedback yet."""
     yield feedback_service
     database = Database(feedback_settings.effective_database_url)

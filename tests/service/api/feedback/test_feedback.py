@@ -1,9 +1,5 @@
 """Feedback over HTTP: what is counted, and what the figures say."""
 
-from pathlib import Path
-from typing import Any
-
-import httpx
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -27,19 +23,17 @@ Y = GENERATOR.normal(size=(40, 1))
 TARGETS = Y[:, 0].tolist()
 
 
-def give(client: httpx.Client, body: Any, model: str = "numbers") -> httpx.Response:
+def give(client, body, model="numbers"):
     return client.post(f"/v1/models/{model}/feedback", json=body)
 
 
-def found(client: httpx.Client, model: str = "numbers", version: int = 2) -> Any:
+def found(client, model="numbers", version=2):
     response = client.get(f"/v1/models/{model}/versions/{version}/feedback")
     assert response.status_code == 200
     return response.json()
 
 
-def test_running_figures_are_those_of_all_rows(
-    client: httpx.Client, feedback_models: Path
-) -> None:
+def test_running_figures_are_those_of_all_rows(client, feedback_models):
     assert found(client)["num_rows"] == 0
     for rows in (slice(0, 1), slice(1, 15), slice(15, 40)):
         answer = give(client, {"instances": ROWS[rows], "targets": TARGETS[rows]})
@@ -69,9 +63,7 @@ def test_running_figures_are_those_of_all_rows(
     assert figures["crps"]["held_out"] is None
 
 
-def test_classes_are_scored_by_name(
-    client: httpx.Client, feedback_models: Path
-) -> None:
+def test_classes_are_scored_by_name(client, feedback_models):
     targets = ["red", "green", "blue", "green"] * 10
     body = {"inputs": ROWS, "targets": targets}
     assert give(client, body, "classes").status_code == 200
@@ -86,7 +78,7 @@ def test_classes_are_scored_by_name(
     assert figures["brier_score"] == pytest.approx(brier_score(prediction, indices))
 
 
-def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:
+def test_drift_alarm_stays_with_its_row_and_time(client):
     assert give(client, {"instances": ROWS[:5], "targets": TARGETS[:5]}).is_success
     drift = found(client)["drift"]
     assert (drift["alarm"], drift["alarm_at"]) == (False, None)
@@ -121,16 +113,14 @@ def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:
         {"instances": [[1, 2]]},
     ],
 )
-def test_malformed_feedback_is_refused_and_not_counted(
-    client: httpx.Client, body: Any
-) -> None:
+def test_malformed_feedback_is_refused_and_not_counted(client, body):
     response = give(client, body)
     assert response.status_code == InvalidRequest.status, response.text
     assert response.json()["error"]
     assert found(client)["num_rows"] == 0
 
 
-def test_client_sends_feedback_in_blocks_to_one_version(client: httpx.Client) -> None:
+def test_client_sends_feedback_in_blocks_to_one_version(client):
     rows, targets = np.tile(X, (30, 1)), np.tile(Y[:, 0], 30)
     with Client(str(client.base_url), ADMIN_KEY) as service:
         model = service.model("numbers")
@@ -140,9 +130,7 @@ def test_client_sends_feedback_in_blocks_to_one_version(client: httpx.Client) ->
             model.feedback(rows, [1.0])
 
 
-def test_command_line_sends_the_rows_that_have_a_target(
-    client: httpx.Client, tmp_path: Path
-) -> None:
+def test_command_line_sends_the_rows_that_have_a_target(client, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x0,x1,y\n1,2,3\n0,1,\n2,2,1\n")
     variables = {"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY}

@@ -5,14 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from service.api.feedback.repository import count, find
 from service.predicting.scores import ScoredRows
-from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownModel
 from tests.service.recorded import database_with_versions
@@ -21,12 +19,12 @@ NO_MODELS = Path("/nonexistent")
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(database_url):
     with database_with_versions(database_url, "m", 1, 2) as database:
         yield database
 
 
-def scored(values: Sequence[float], version: int = 1) -> ScoredRows:
+def scored(values, version=1):
     ends = [[0.5]] * len(values)
     return ScoredRows(
         version=version,
@@ -35,14 +33,14 @@ def scored(values: Sequence[float], version: int = 1) -> ScoredRows:
     )
 
 
-def rows_of(database: Database, version: int = 1) -> int:
+def rows_of(database, version=1):
     row = find(database, "m", version)
     return 0 if row is None else row.num_rows
 
 
-def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
+def test_feedback_of_many_at_once_is_all_counted(database):
 
-    def give() -> None:
+    def give():
         count(database, NO_MODELS, "m", scored([1.0, 2.0]))
         count(database, NO_MODELS, "m", scored([5.0], version=2))
 
@@ -54,16 +52,15 @@ def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
     assert (rows_of(database), rows_of(database, 2)) == (16, 8)
 
 
-def test_deleted_version_takes_no_feedback(database: Database) -> None:
+def test_deleted_version_takes_no_feedback(database):
     with database.writing() as session:
         version = session.get(ModelVersion, ("m", 1))
-        assert version is not None
         version.deleted_at = 1.0
     with pytest.raises(UnknownModel, match="was deleted"):
         count(database, NO_MODELS, "m", scored([1.0]))
 
 
-def test_killed_process_has_counted_what_it_acknowledged(database: Database) -> None:
+def test_killed_process_has_counted_what_it_acknowledged(database):
     program = """
 import sys
 from pathlib import Path
@@ -84,7 +81,6 @@ while True:
         process = subprocess.Popen(
             [sys.executable, "-c", program, url], stdout=subprocess.PIPE
         )
-        assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(5)]
         os.kill(process.pid, signal.SIGKILL)
         lines += process.stdout.readlines()

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pyarrow as pa
@@ -18,7 +16,7 @@ ROW = {"instances": [[1.0, 2.0, 3.0]]}
 
 
 @pytest.fixture(scope="module")
-def service(saved_models: Path) -> Iterator[httpx.Client]:
+def service(saved_models):
     settings = Settings(
         models=saved_models, max_body_bytes=100_000, cors_origins=ORIGIN
     )
@@ -27,14 +25,14 @@ def service(saved_models: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-def compress(body: bytes, encoding: str) -> bytes:
+def compress(body, encoding):
     if encoding == "gzip":
         return gzip.compress(body)
     return bytes(pa.compress(body, codec="zstd", asbytes=True))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_a_compressed_body_is_the_body(service: httpx.Client, encoding: str) -> None:
+def test_a_compressed_body_is_the_body(service, encoding):
     body = json.dumps(ROW).encode()
     headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
     found = service.post(PATH, content=compress(body, encoding), headers=headers)
@@ -48,7 +46,7 @@ def test_a_compressed_body_is_the_body(service: httpx.Client, encoding: str) -> 
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_limits_count_what_comes_out(service: httpx.Client, encoding: str) -> None:
+def test_limits_count_what_comes_out(service, encoding):
     headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
     bomb = compress(b" " * 2**28, encoding)
     for path in (PATH, "/v1/keys"):
@@ -62,9 +60,7 @@ def test_limits_count_what_comes_out(service: httpx.Client, encoding: str) -> No
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 @pytest.mark.parametrize("body", [b"{}", b"cut"])
-def test_other_bytes_get_a_sentence(
-    service: httpx.Client, encoding: str, body: bytes
-) -> None:
+def test_other_bytes_get_a_sentence(service, encoding, body):
     if body == b"cut":
         body = compress(json.dumps(ROW).encode(), encoding)[:-6]
     headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
@@ -73,7 +69,7 @@ def test_other_bytes_get_a_sentence(
     assert "is not what its Content-Encoding says" in found.json()["error"]
 
 
-def test_unknown_encodings_are_refused(service: httpx.Client) -> None:
+def test_unknown_encodings_are_refused(service):
     for path in (PATH, "/v1/keys", "/v1/datasets"):
         headers = {"Content-Encoding": "br"}
         found = service.post(path, content=b"{}", headers=headers)
@@ -81,7 +77,7 @@ def test_unknown_encodings_are_refused(service: httpx.Client) -> None:
         assert "gzip or zstd" in found.json()["error"]
 
 
-def test_large_answers_are_compressed_for_those_who_ask(service: httpx.Client) -> None:
+def test_large_answers_are_compressed_for_those_who_ask(service):
     many = {"instances": ROW["instances"] * 50}
     plain = service.post(PATH, json=many, headers={"Accept-Encoding": "identity"})
     small = service.post(PATH, json=many, headers={"Accept-Encoding": "gzip"})
@@ -93,7 +89,7 @@ def test_large_answers_are_compressed_for_those_who_ask(service: httpx.Client) -
     assert "content-encoding" not in one.headers
 
 
-def test_pages_of_named_origins_may_send_a_key(service: httpx.Client) -> None:
+def test_pages_of_named_origins_may_send_a_key(service):
     asked = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization, content-type",
@@ -117,7 +113,7 @@ def test_pages_of_named_origins_may_send_a_key(service: httpx.Client) -> None:
     assert "Retry-After" in exposed
 
 
-def test_by_default_there_are_no_other_origins(client: httpx.Client) -> None:
+def test_by_default_there_are_no_other_origins(client):
     found = client.get("/v1/models", headers={"Origin": ORIGIN})
     assert not [name for name in found.headers if name.startswith("access-control")]
 
@@ -125,6 +121,6 @@ def test_by_default_there_are_no_other_origins(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "given", ["app.example", "https://app.example/page", "https:// a"]
 )
-def test_origins_are_checked(given: str) -> None:
+def test_origins_are_checked(given):
     with pytest.raises(SettingsError, match="TFBBB_CORS_ORIGINS"):
         Settings.from_environment({"TFBBB_CORS_ORIGINS": given})

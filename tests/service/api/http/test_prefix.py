@@ -2,9 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -32,13 +30,13 @@ _HEADERS = (
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[httpx.Client]:
+def service():
     with serving(Settings()) as client:
         yield client
 
 
 @contextmanager
-def proxy(name: str, rule: str, folder: Path, port: int) -> Iterator[str]:
+def proxy(name, rule, folder, port):
     """Runs a proxy before a port; yields the address of the site."""
     here = free_port()
     if name == "caddy":
@@ -71,11 +69,8 @@ def proxy(name: str, rule: str, folder: Path, port: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("rule", ["strips", "keeps"])
 @pytest.mark.parametrize("name", ["caddy", "nginx"])
-def test_everything_stays_below_the_path_of_a_proxy(
-    service: httpx.Client, tmp_path: Path, name: str, rule: str
-) -> None:
+def test_everything_stays_below_the_path_of_a_proxy(service, tmp_path, name, rule):
     port = service.base_url.port
-    assert port is not None
     with (
         proxy(name, rule, tmp_path, port) as site,
         httpx.Client(base_url=site, follow_redirects=True) as browser,
@@ -96,7 +91,7 @@ def test_everything_stays_below_the_path_of_a_proxy(
             assert program_of_user.models() == []
 
 
-def test_two_services_of_one_host_have_two_sessions() -> None:
+def test_two_services_of_one_host_have_two_sessions():
     first, second = Settings(root_path="/one"), Settings(root_path="/two")
     with serving(first) as one, serving(second) as two, httpx.Client() as browser:
         # As if both had one host and port: a jar of cookies looks at the paths alone.
@@ -109,7 +104,7 @@ def test_two_services_of_one_host_have_two_sessions() -> None:
         assert found.name != other.name
 
 
-def test_the_prefix_alone_leads_to_the_page() -> None:
+def test_the_prefix_alone_leads_to_the_page():
     with serving(Settings(root_path="/tfbbb")) as client:
         found = client.get("/tfbbb?key=a.b")
         assert (found.status_code, found.headers["location"]) == (
@@ -125,14 +120,14 @@ def test_the_prefix_alone_leads_to_the_page() -> None:
 @pytest.mark.parametrize(
     "given", ["tfbbb", "/a//b", "//evil.example", "/a b", "/;Path=/", "/%2e%2e"]
 )
-def test_what_is_no_path_is_no_prefix(service: httpx.Client, given: str) -> None:
+def test_what_is_no_path_is_no_prefix(service, given):
     headers = {"X-Forwarded-Prefix": given}
     assert "servers" not in service.get("/openapi.json", headers=headers).json()
     with pytest.raises(SettingsError, match="TFBBB_ROOT_PATH"):
         Settings.from_environment({"TFBBB_ROOT_PATH": given})
 
 
-def test_the_prefixes_of_several_proxies_are_joined(service: httpx.Client) -> None:
+def test_the_prefixes_of_several_proxies_are_joined(service):
     headers = {"X-Forwarded-Prefix": "/site/, /tfbbb"}
     document = service.get("/openapi.json", headers=headers).json()
     assert document["servers"] == [{"url": "/site/tfbbb"}]

@@ -5,12 +5,9 @@ import contextlib
 import resource
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from unittest.mock import Mock, call
 
-import httpx
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
@@ -25,7 +22,7 @@ BEGIN = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def api(tmp_path_factory):
     """A service without models."""
     models = tmp_path_factory.mktemp("models")
     settings = Settings(models=models, job_slots=0)
@@ -34,13 +31,13 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def connected(api: httpx.Client) -> Iterator[socket.socket]:
+def connected(api):
     url = api.base_url
     with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
         yield connection
 
 
-def read_all(connection: socket.socket) -> bytes:
+def read_all(connection):
     received = b""
     with contextlib.suppress(ConnectionResetError):
         while part := connection.recv(65536):
@@ -48,7 +45,7 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
-def status_lines(received: bytes) -> list[bytes]:
+def status_lines(received):
     lines = received.split(b"\r\n")
     return [line for line in lines if line.startswith(b"HTTP/1.1 ")]
 
@@ -60,9 +57,7 @@ def status_lines(received: bytes) -> list[bytes]:
         pytest.param(b"GET /", b"a" * 2**16, id="url"),
     ],
 )
-def test_headers_without_end_are_refused_and_keep_nobody_waiting(
-    api: httpx.Client, begin: bytes, block: bytes
-) -> None:
+def test_headers_without_end_are_refused_and_keep_nobody_waiting(api, begin, block):
     started = time.monotonic()
     with connected(api) as connection:
         connection.sendall(begin)
@@ -76,7 +71,7 @@ def test_headers_without_end_are_refused_and_keep_nobody_waiting(
     assert time.monotonic() - started < 5
 
 
-def test_headers_may_have_65536_bytes_in_any_pieces(api: httpx.Client) -> None:
+def test_headers_may_have_65536_bytes_in_any_pieces(api):
     end = b"\r\n\r\n"
     for num_bytes, status in ((2**16 - 1, b"200 OK"), (2**16 + 1, b"431 ")):
         begin = BEGIN + b"Connection: close\r\nX: "
@@ -89,9 +84,7 @@ def test_headers_may_have_65536_bytes_in_any_pieces(api: httpx.Client) -> None:
             assert status_lines(received)[0].startswith(b"HTTP/1.1 " + status)
 
 
-def test_headers_must_arrive_in_time(
-    api: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_must_arrive_in_time(api, monkeypatch):
     monkeypatch.setattr(protocol, "_SECONDS_OF_HEAD", 0.5)
     with connected(api) as slow, connected(api) as silent:
         started = time.monotonic()
@@ -112,7 +105,7 @@ def test_headers_must_arrive_in_time(
     assert api.get("/health/live").status_code == 200
 
 
-def test_malformed_request_is_answered(api: httpx.Client) -> None:
+def test_malformed_request_is_answered(api):
     with connected(api) as connection:
         connection.sendall(b"hello\r\n\r\n")
         received = read_all(connection)
@@ -120,7 +113,7 @@ def test_malformed_request_is_answered(api: httpx.Client) -> None:
     assert b'"error":"The request is not valid HTTP' in received
 
 
-def test_client_that_expects_to_continue_is_told_to(api: httpx.Client) -> None:
+def test_client_that_expects_to_continue_is_told_to(api):
     lines = [
         "POST /v1/models/none:predict HTTP/1.1",
         f"Host: x\r\nAuthorization: Bearer {ADMIN_KEY}",
@@ -133,8 +126,8 @@ def test_client_that_expects_to_continue_is_told_to(api: httpx.Client) -> None:
         assert status_lines(read_all(connection)) == [b"HTTP/1.1 404 Not Found"]
 
 
-def test_head_is_sent_with_the_body_or_at_the_next_turn() -> None:
-    async def respond(*parts: bytes) -> list[object]:
+def test_head_is_sent_with_the_body_or_at_the_next_turn():
+    async def respond(*parts):
         transport = Mock()
         joined = protocol._JoinedHead(transport)
         for part in parts:
@@ -151,18 +144,18 @@ HEAD = b"POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n
 REQUEST = HEAD + b"Content-Length: 9\r\n\r\n123456789"
 
 
-def responses(*pieces: bytes) -> tuple[list[bytes], list[str]]:
+def responses(*pieces):
     """What an overloaded service writes after each piece, and what it begins."""
     models, transport = Mock(), Mock()
     models.batcher.arrive.side_effect = lambda: Overloaded("too much")
     transport.is_closing.return_value = False
-    written: list[bytes] = []
-    begun: list[str] = []
+    written = []
+    begun = []
 
-    async def application(scope: Any, receive: Any, send: Any) -> None:
+    async def application(scope, receive, send):
         begun.append(scope["path"])
 
-    async def run() -> None:
+    async def run():
         config = uvicorn.Config(application, log_config=None, access_log=False)
         config.load()
         state = {"service": Mock(models=models)}
@@ -180,7 +173,7 @@ def responses(*pieces: bytes) -> tuple[list[bytes], list[str]]:
 
 
 @pytest.mark.parametrize("place", [3, -9, -5])
-def test_refused_prediction_is_answered_when_it_has_come(place: int) -> None:
+def test_refused_prediction_is_answered_when_it_has_come(place):
     whole, begun = responses(REQUEST, REQUEST)
     assert whole[0] == whole[1]
     assert whole[0].startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
@@ -193,12 +186,12 @@ def test_refused_prediction_is_answered_when_it_has_come(place: int) -> None:
 
 
 @pytest.mark.parametrize("field", [b"Connection: close", b"Expect: 100-continue"])
-def test_application_refuses_where_the_connection_needs_more(field: bytes) -> None:
+def test_application_refuses_where_the_connection_needs_more(field):
     request = HEAD + field + b"\r\nContent-Length: 9\r\n\r\n123456789"
     assert responses(request) == ([b""], ["/v1/models/m:predict"])
 
 
-def test_service_may_have_more_connections_than_systems_begin_with() -> None:
+def test_service_may_have_more_connections_than_systems_begin_with():
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] < 2048:
         pytest.skip("the system allows no more descriptors")

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import Any
 
 import httpx
 import pytest
@@ -13,15 +12,15 @@ from service.api.http.errors import answer_errors_in_one_shape
 from service.api.http.requests import HEADER, Requests, add_to_log, logger
 
 
-def app() -> FastAPI:
+def app():
     made = FastAPI()
 
     @made.get("/rows")
-    async def rows() -> None:
+    async def rows():
         add_to_log(model="houses", version=2, rows=3)
 
     @made.get("/health/{part}")
-    async def health(part: str) -> None:
+    async def health(part):
         if part == "lost":
             raise HTTPException(503)
 
@@ -30,8 +29,8 @@ def app() -> FastAPI:
     return made
 
 
-def get(path: str, **headers: str) -> httpx.Response:
-    async def request() -> httpx.Response:
+def get(path, **headers):
+    async def request():
         transport = httpx.ASGITransport(app(), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as made:
             return await made.get(path, headers=headers)
@@ -40,25 +39,25 @@ def get(path: str, **headers: str) -> httpx.Response:
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Any:
+def lines(caplog):
     logger.propagate = True
     caplog.set_level(logging.INFO, logger.name)
-    return lambda: [r.fields for r in caplog.records if r.name == logger.name]  # type: ignore[attr-defined]
+    return lambda: [r.fields for r in caplog.records if r.name == logger.name]
 
 
-def test_sane_id_is_kept() -> None:
+def test_sane_id_is_kept():
     response = get("/rows", **{HEADER: "abc-1.2_3"})
     assert response.headers[HEADER] == "abc-1.2_3"
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 129])
-def test_other_ids_are_replaced(given: str) -> None:
+def test_other_ids_are_replaced(given):
     ids = {get("/rows", **{HEADER: given}).headers[HEADER] for _ in range(2)}
     assert len(ids) == 2
     assert all(len(made) == 24 for made in ids)
 
 
-def test_line_has_the_request_but_no_query(lines: Any) -> None:
+def test_line_has_the_request_but_no_query(lines):
     get("/rows?key=secret", **{HEADER: "abc"})
     (line,) = lines()
     assert line.pop("duration_ms") > 0
@@ -75,15 +74,13 @@ def test_line_has_the_request_but_no_query(lines: Any) -> None:
     }
 
 
-def test_probes_are_logged_only_if_they_fail(lines: Any) -> None:
+def test_probes_are_logged_only_if_they_fail(lines):
     for part in ("live", "lost", "ready"):
         get(f"/health/{part}")
     assert [line["path"] for line in lines()] == ["/health/lost"]
 
 
-def test_prediction_is_logged_with_version_rows_and_key(
-    client: httpx.Client, lines: Any
-) -> None:
+def test_prediction_is_logged_with_version_rows_and_key(client, lines):
     body = {"instances": [[1.0, 2.0, 3.0]] * 2}
     response = client.post("/v1/models/diabetes:predict", json=body)
     client.get("/no/such")

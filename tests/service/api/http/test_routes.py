@@ -4,15 +4,11 @@ import asyncio
 import contextlib
 import re
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import orjson
 import pytest
-from fastapi import FastAPI
-from fastapi.routing import APIRoute, iter_route_contexts
-from starlette.types import Message
+from fastapi.routing import iter_route_contexts
 
 from service.api.http.routes import ScopedRoute
 from service.api.keys.credential import Scope
@@ -29,44 +25,37 @@ OPEN = (*("/health/", "/v2/health/", "/v1/session", "/web/", "/guide"), "/openap
 
 
 @pytest.fixture(scope="module")
-def app() -> FastAPI:
+def app():
     return create_app(SETTINGS)
 
 
-def requests(app: FastAPI) -> Iterator[tuple[str, str, APIRoute]]:
+def requests(app):
     """Method, path and route of everything that can be asked."""
     for context in iter_route_contexts(app.routes):
         path = re.sub(r"{[^}]*}", "1", str(context.path_format))
         for method in sorted(context.methods or ()):
-            yield method, path, context.original_route  # type: ignore[misc]
+            yield method, path, context.original_route
 
 
-def ask(
-    app: FastAPI,
-    method: str,
-    path: str,
-    key: str | None,
-    headers: dict[str, str] | None = None,
-    body: Iterator[bytes] | None = None,
-) -> tuple[int, str, int]:
+def ask(app, method, path, key, headers=None, body=None):
     """Status and message of an answer, and the bytes of the body asked for."""
-    sent: list[Message] = []
+    sent = []
     num_bytes = 0
 
-    async def receive() -> Message:
+    async def receive():
         nonlocal num_bytes
         assert body is not None, "the body was asked for"
         piece = next(body)
         num_bytes += len(piece)
         return {"type": "http.request", "body": piece, "more_body": True}
 
-    async def send(message: Message) -> None:
+    async def send(message):
         sent.append(message)
 
     scopes = Scope(key).implied if key else []
     caller = Caller(key_id="1", name="a test", scopes=scopes)
 
-    async def find(credential: object, of_session: bool = False) -> Caller:
+    async def find(credential, of_session=False):
         return caller
 
     keyring = SimpleNamespace(find=find)
@@ -92,14 +81,14 @@ def ask(
     return sent[0]["status"], message, num_bytes
 
 
-def test_no_body_is_read_without_a_key(app: FastAPI) -> None:
+def test_no_body_is_read_without_a_key(app):
     for method, path, _ in requests(app):
         if path != "/" and not path.startswith(OPEN):
             status, *_ = ask(app, method, path, None, CHUNKED)
             assert status == 401, (method, path)
 
 
-def test_no_body_is_read_without_the_scope(app: FastAPI) -> None:
+def test_no_body_is_read_without_the_scope(app):
     seen = set()
     for method, path, route in requests(app):
         if isinstance(route, ScopedRoute) and route.scope is not None:
@@ -112,7 +101,7 @@ def test_no_body_is_read_without_the_scope(app: FastAPI) -> None:
     assert seen == set(Scope)
 
 
-def test_no_body_over_the_limit_is_read(app: FastAPI) -> None:
+def test_no_body_over_the_limit_is_read(app):
     for method, path, route in requests(app):
         if getattr(route, "scope", None) and route.body_limit is not None:
             headers = {"content-length": "1048577"}
@@ -121,7 +110,7 @@ def test_no_body_over_the_limit_is_read(app: FastAPI) -> None:
             assert "The body may have at most " in message
 
 
-def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
+def test_only_uploads_have_no_limit_of_the_route(app):
     unlimited = {
         (method, path)
         for method, path, route in requests(app)
@@ -138,34 +127,32 @@ def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
         ("POST", "/v1/models/1:predict", 5000, "5000 bytes (TFBBB_MAX_BODY_BYTES);"),
     ],
 )
-def test_body_without_length_is_read_up_to_the_limit(
-    app: FastAPI, method: str, path: str, limit: int, named: str
-) -> None:
+def test_body_without_length_is_read_up_to_the_limit(app, method, path, limit, named):
     body = iter(lambda: b" " * 1000, None)
     status, message, num_bytes = ask(app, method, path, "admin", None, body)
     assert (status, named in message) == (413, True), message
     assert limit < num_bytes <= limit + 1000
 
 
-def test_no_body_of_an_unknown_route_is_read(app: FastAPI) -> None:
+def test_no_body_of_an_unknown_route_is_read(app):
     for method in ("GET", "POST", "PUT", "DELETE"):
         for path in ("/v1/nothing", "/v1/models/1:nothing", "/v1/models/1/2/3"):
             assert ask(app, method, path, "admin")[0] == 404
             assert ask(app, method, path, None)[0] == 401
 
 
-def test_a_refused_body_is_not_asked_to_continue(tmp_path: Path) -> None:
+def test_a_refused_body_is_not_asked_to_continue(tmp_path):
     settings = Settings(models=tmp_path)
     lines = ["POST /v1/jobs HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
     lines += ["Content-Length: 31457280", "", ""]
     with serving(settings) as client:
-        address = ("127.0.0.1", client.base_url.port or 0)
+        address = ("127.0.0.1", client.base_url.port)
         with socket.create_connection(address) as wire:
             wire.sendall("\r\n".join(lines).encode())
             assert wire.recv(12) == b"HTTP/1.1 401"
 
 
-def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
+def test_every_route_is_closed_or_known_to_be_open(app):
     open_paths = {
         path
         for _, path, route in requests(app)

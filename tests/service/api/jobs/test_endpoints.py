@@ -1,12 +1,8 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pyarrow as pa
 import pytest
 from sqlalchemy import func, select
@@ -14,8 +10,6 @@ from sqlalchemy import func, select
 from service.api.jobs import event_stream
 from service.shared.database.tables import Dataset, Event, Job, ModelVersion
 from service.shared.files import JobFiles
-from service.shared.queue import Queue
-from service.shared.settings import Settings
 from tests.service.postgresql import new_database
 from tests.service.queued import add_table, leased, states, submitted
 from tests.service.recorded import add_versions
@@ -43,51 +37,47 @@ EACH_DATABASE = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request, tmp_path):
     if getattr(request, "param", "sqlite") == "sqlite":
         return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
     return new_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture
-def settings(settings: Settings) -> Settings:
+def settings(settings):
     settings.models.mkdir()
     alone = {"job_slots": 0}
     return settings.model_copy(update=alone)
 
 
 @pytest.fixture
-def client(settings: Settings, queue: Queue) -> Iterator[httpx.Client]:
+def client(settings, queue):
     with serving(settings) as client:
         yield client
 
 
 @pytest.fixture
-def dataset_id(queue: Queue) -> str:
+def dataset_id(queue):
     return add_table(queue, columns=COLUMNS)
 
 
 @pytest.fixture
-def body(dataset_id: str) -> dict[str, Any]:
+def body(dataset_id):
     return {"dataset_id": dataset_id, "target": "price", "name": "houses"}
 
 
-def post(
-    client: httpx.Client, body: Any, key: str | None = None, **headers: str
-) -> httpx.Response:
+def post(client, body, key=None, **headers):
     if key is not None:
         headers["Idempotency-Key"] = key
     return client.post("/v1/jobs", json=body, headers=headers)
 
 
-def count(queue: Queue) -> int:
+def count(queue):
     with queue.database.reading() as session:
-        return session.scalar(select(func.count()).select_from(Job)) or 0
+        return session.scalar(select(func.count()).select_from(Job))
 
 
-def test_three_fields_are_enough_to_queue_a_job(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_three_fields_are_enough_to_queue_a_job(client, body, queue):
     response = post(client, body)
     assert response.status_code == 201
     job = response.json()
@@ -122,14 +112,8 @@ def test_three_fields_are_enough_to_queue_a_job(
     ],
 )
 def test_refusal_has_the_field_to_change_and_the_reason(
-    client: httpx.Client,
-    body: dict[str, Any],
-    queue: Queue,
-    change: dict[str, Any],
-    status: int,
-    field: str,
-    words: str,
-) -> None:
+    client, body, queue, change, status, field, words
+):
     wide = add_table(queue, columns=[*COLUMNS, *USELESS], sha256="1" * 64)
     response = post(client, body | {"dataset_id": wide} | change)
     assert response.status_code == status
@@ -140,7 +124,7 @@ def test_refusal_has_the_field_to_change_and_the_reason(
 
 
 @pytest.fixture
-def parent(queue: Queue) -> dict[str, Any]:
+def parent(queue):
     """The field of a job that starts from a version, which is there."""
     add_versions(queue.database, "houses", 3)
     table = pa.table({"area": range(20), "street": ["a", "b"] * 10, "price": range(20)})
@@ -152,9 +136,7 @@ def parent(queue: Queue) -> dict[str, Any]:
     return {"start_from": {"model": "houses", "version": 3}}
 
 
-def test_a_job_may_start_from_a_version_that_is_there(
-    client: httpx.Client, body: dict[str, Any], parent: dict[str, Any], queue: Queue
-) -> None:
+def test_a_job_may_start_from_a_version_that_is_there(client, body, parent, queue):
     body |= parent
     response = post(client, body)
     assert response.status_code == 201
@@ -171,9 +153,7 @@ def test_a_job_may_start_from_a_version_that_is_there(
     assert "version 3 of the model 'houses'" in refused.json()["error"]
 
 
-def test_the_same_request_sent_again_makes_no_second_job(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_the_same_request_sent_again_makes_no_second_job(client, body, queue):
     first, again = post(client, body, "one"), post(client, body, "one")
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json() == again.json()
@@ -186,12 +166,10 @@ def test_the_same_request_sent_again_makes_no_second_job(
 
 
 @EACH_DATABASE
-def test_requests_sent_at_the_same_time_make_one_job(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_requests_sent_at_the_same_time_make_one_job(client, body, queue):
     start = threading.Barrier(8)
 
-    def send() -> httpx.Response:
+    def send():
         start.wait()
         return post(client, body, "one")
 
@@ -202,9 +180,7 @@ def test_requests_sent_at_the_same_time_make_one_job(
     assert count(queue) == 1
 
 
-def test_no_more_jobs_wait_than_a_key_may_queue(
-    settings: Settings, body: dict[str, Any]
-) -> None:
+def test_no_more_jobs_wait_than_a_key_may_queue(settings, body):
     with serving(settings.model_copy(update={"max_queued_jobs": 2})) as client:
         first, second = (post(client, body, key).json() for key in ("one", "two"))
         refused = post(client, body)
@@ -219,9 +195,7 @@ def test_no_more_jobs_wait_than_a_key_may_queue(
 
 
 @EACH_DATABASE
-def test_jobs_are_listed_newest_first_page_by_page(
-    client: httpx.Client, queue: Queue
-) -> None:
+def test_jobs_are_listed_newest_first_page_by_page(client, queue):
     ids = submitted(queue, 3, spec={"target": "y"})[::-1]
     first = client.get("/v1/jobs?limit=2").json()
     cursor = {"limit": "2", "cursor": first["next_cursor"]}
@@ -230,14 +204,12 @@ def test_jobs_are_listed_newest_first_page_by_page(
     assert second["next_cursor"] is None
 
 
-def test_jobs_are_listed_by_state_model_and_dataset(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_jobs_are_listed_by_state_model_and_dataset(client, body, queue):
     mine = post(client, body).json()["id"]
     (other,) = submitted(queue, name="other", spec={"target": "y"})
     client.post(f"/v1/jobs/{other}:cancel")
 
-    def ids(**params: str) -> list[str]:
+    def ids(**params):
         return [j["id"] for j in client.get("/v1/jobs", params=params).json()["jobs"]]
 
     assert ids() == [other, mine]
@@ -247,7 +219,7 @@ def test_jobs_are_listed_by_state_model_and_dataset(
     assert ids(state="cancelled", name="houses") == []
 
 
-def test_a_list_that_can_not_be_is_refused(client: httpx.Client) -> None:
+def test_a_list_that_can_not_be_is_refused(client):
     for parameters in (
         {"cursor": "x"},
         {"cursor": "1.0_\0"},
@@ -260,7 +232,7 @@ def test_a_list_that_can_not_be_is_refused(client: httpx.Client) -> None:
         assert response.status_code == 400, parameters
 
 
-def test_unknown_jobs_are_not_found_and_other_ids_refused(client: httpx.Client) -> None:
+def test_unknown_jobs_are_not_found_and_other_ids_refused(client):
     for method, verb in (("GET", ""), ("GET", "/events"), ("POST", ":cancel")):
         unknown = client.request(method, f"/v1/jobs/{UNKNOWN}{verb}")
         assert unknown.status_code == 404, (method, verb)
@@ -269,9 +241,7 @@ def test_unknown_jobs_are_not_found_and_other_ids_refused(client: httpx.Client) 
             assert response.status_code in (400, 404), (method, verb, id)
 
 
-def test_a_running_job_tells_how_far_it_is(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_a_running_job_tells_how_far_it_is(client, body, queue):
     id = post(client, body).json()["id"]
     lease = leased(queue)
     far = {"epoch": 1, "epochs": 4, "step": 10, "steps": 40}
@@ -291,9 +261,7 @@ def test_a_running_job_tells_how_far_it_is(
     assert job["finished_at"] >= job["started_at"] >= job["created_at"]
 
 
-def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_queued_job_is_cancelled_and_running_job_asked_to_stop(client, body, queue):
     running = post(client, body).json()["id"]
     lease = leased(queue)
     waiting = post(client, body).json()["id"]
@@ -306,9 +274,7 @@ def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
     assert queue.heartbeat(lease)
 
 
-def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(client, body, queue):
     id = post(client, body).json()["id"]
     refused = client.post(f"/v1/jobs/{id}:retry")
     assert refused.status_code == 409
@@ -320,9 +286,7 @@ def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(
     assert client.post(f"/v1/jobs/{id}:retry").json()["state"] == "queued"
 
 
-def test_a_job_whose_dataset_is_gone_is_not_tried_again(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_a_job_whose_dataset_is_gone_is_not_tried_again(client, body, queue):
     id = post(client, body).json()["id"]
     client.post(f"/v1/jobs/{id}:cancel")
     with queue.database.writing() as session:
@@ -334,9 +298,7 @@ def test_a_job_whose_dataset_is_gone_is_not_tried_again(
 
 
 @EACH_DATABASE
-def test_only_ended_jobs_are_deleted_with_all_their_files(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_only_ended_jobs_are_deleted_with_all_their_files(client, body, queue):
     id = post(client, body).json()["id"]
     files = JobFiles(queue.settings, id)
     files.scratch.mkdir(parents=True)
@@ -350,14 +312,12 @@ def test_only_ended_jobs_are_deleted_with_all_their_files(
         assert session.scalar(select(func.count()).select_from(Event)) == 0
 
 
-def events(
-    client: httpx.Client, id: str, after: int = 0, most: int = 10**6
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def events(client, id, after=0, most=10**6):
     """The events of a job; the connection is broken off after `most`."""
     headers = {"Last-Event-ID": str(after)}
     with client.stream("GET", f"/v1/jobs/{id}/events", headers=headers) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
-        event: dict[str, str] = {}
+        event = {}
         for line in stream.iter_lines():
             if line:
                 name, _, value = line.partition(": ")
@@ -372,7 +332,7 @@ def events(
                     return
 
 
-def run_through(queue: Queue, epochs: int) -> None:
+def run_through(queue, epochs):
     """Runs the next job, quickly."""
     lease = leased(queue)
     for epoch in range(1, epochs + 1):
@@ -382,9 +342,7 @@ def run_through(queue: Queue, epochs: int) -> None:
     queue.fail(lease, "It was only a test")
 
 
-def test_events_come_as_they_happen_until_the_job_has_ended(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+def test_events_come_as_they_happen_until_the_job_has_ended(client, body, queue):
     id = post(client, body).json()["id"]
     trainer = threading.Thread(target=run_through, args=(queue, 5))
     told = []
@@ -405,9 +363,7 @@ def test_events_come_as_they_happen_until_the_job_has_ended(
     assert told[-1][2]["at"] == job["finished_at"]
 
 
-def test_a_stream_tells_the_stage_while_nothing_happens(
-    client: httpx.Client, body: dict[str, Any], monkeypatch: Any
-) -> None:
+def test_a_stream_tells_the_stage_while_nothing_happens(client, body, monkeypatch):
     monkeypatch.setattr(event_stream, "_LONGEST_SILENCE", 0.05)
     id = post(client, body).json()["id"]
     with client.stream("GET", f"/v1/jobs/{id}/events") as stream:
@@ -424,9 +380,7 @@ def test_a_stream_tells_the_stage_while_nothing_happens(
     assert status["timing"]["stage"] == WAITING
 
 
-def test_a_key_that_is_revoked_hears_no_more(
-    client: httpx.Client, body: dict[str, Any]
-) -> None:
+def test_a_key_that_is_revoked_hears_no_more(client, body):
     id = post(client, body).json()["id"]
     key = client.post("/v1/keys", json={"name": "x", "scopes": ["train"]}).json()
     own = {"Authorization": f"Bearer {key['key']}"}
@@ -439,13 +393,13 @@ def test_a_key_that_is_revoked_hears_no_more(
 
 
 def test_a_stream_that_broke_off_goes_on_without_a_gap(
-    client: httpx.Client, body: dict[str, Any], queue: Queue, monkeypatch: Any
-) -> None:
+    client, body, queue, monkeypatch
+):
     monkeypatch.setattr(event_stream, "_AT_ONCE", 3)
     id = post(client, body).json()["id"]
     trainer = threading.Thread(target=run_through, args=(queue, 30))
     trainer.start()
-    seen: list[int] = []
+    seen = []
     while len(seen) < 33:
         after = seen[-1] if seen else 0
         seen += [number for number, _, _ in events(client, id, after, most=4)]

@@ -1,29 +1,24 @@
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import httpx
 import pytest
 
-from service.shared.database import Database
-from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.serving import serving, wait_until_ready
 
 
 @pytest.fixture
-def database(queue: Queue) -> Database:
+def database(queue):
     return queue.database
 
 
 @pytest.fixture(scope="package")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="package")
-def client(models: Path) -> Iterator[httpx.Client]:
+def client(models):
     """A service of these tests' own, whose models they may move and delete."""
     settings = Settings(models=models, job_slots=0, poll_seconds=0.1)
     with serving(settings) as client:
@@ -32,10 +27,10 @@ def client(models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def publish(models: Path, saved_models: Path) -> Callable[..., None]:
+def publish(models, saved_models):
     """Puts a version of a model in its place, as a user who copies it there."""
 
-    def publish(name: str, number: int) -> None:
+    def publish(name, number):
         staging = models / ".staging" / f"{name}.{number}"
         shutil.copytree(saved_models / "diabetes" / "1", staging)
         (models / name).mkdir(exist_ok=True)
@@ -44,7 +39,7 @@ def publish(models: Path, saved_models: Path) -> Callable[..., None]:
     return publish
 
 
-def wait_until_latest(client: httpx.Client, name: str, number: int) -> None:
+def wait_until_latest(client, name, number):
     """Waits until the models' process has come to know a version, and loaded it."""
     while (
         client.get(f"/v1/models/{name}").json()["labels"].get("latest") != f"{number}"

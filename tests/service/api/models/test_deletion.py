@@ -1,13 +1,10 @@
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.predicting.adoption import Ledger
-from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
 from service.shared.queue import Queue
@@ -25,7 +22,7 @@ BODY = {"instances": [[1, 2, 3]]}
 
 
 @pytest.fixture
-def root(tmp_path: Path, database: Database) -> Path:
+def root(tmp_path, database):
     """Two versions of a model of a dotted name, adopted."""
     for number in (1, 2):
         place = tmp_path / "models" / "wine.red" / str(number)
@@ -36,7 +33,7 @@ def root(tmp_path: Path, database: Database) -> Path:
     return tmp_path / "models"
 
 
-def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> None:
+def test_version_with_a_label_is_not_deleted(database, root):
     with database.writing() as session:
         label = Label(name="wine.red", label="champion", number=1, moved_at=0.0)
         session.add(label)
@@ -45,9 +42,7 @@ def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> 
     delete_version(database, directory_store(root), "wine.red", 2)
 
 
-def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
-    database: Database, root: Path
-) -> None:
+def test_version_that_an_unfinished_job_starts_from_is_not_deleted(database, root):
     (one,) = submitted(
         Queue(database, Settings(models=root)),
         spec={"start_from": {"model": "wine.red", "version": 1}},
@@ -59,9 +54,7 @@ def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
     delete_version(database, directory_store(root), "wine.red", 1)
 
 
-def test_version_is_kept_if_the_database_is_lost(
-    database: Database, root: Path
-) -> None:
+def test_version_is_kept_if_the_database_is_lost(database, root):
     with database.engine.begin() as connection:
         ModelVersion.metadata.tables["labels"].drop(connection)
     with pytest.raises(SQLAlchemyError):
@@ -69,9 +62,7 @@ def test_version_is_kept_if_the_database_is_lost(
     assert (root / "wine.red" / "1" / "saved_model.pb").exists()
 
 
-def test_deletion_over_http_spares_what_is_in_use(
-    client: httpx.Client, publish: Callable[..., None], models: Path
-) -> None:
+def test_deletion_over_http_spares_what_is_in_use(client, publish, models):
     for number in (1, 2, 3):
         publish("deleted", number)
     path = "/v1/models/deleted/versions"

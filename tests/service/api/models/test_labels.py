@@ -1,34 +1,28 @@
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from service.api.labels.repository import move
-from service.shared.database import Database
 from service.shared.database.tables import Label
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.recorded import add_versions
 from tests.service.serving import ask
 
-Publish = Callable[..., None]
 BODY = {"instances": [[1, 2, 3]]}
 TENSOR = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
 
 
-def put(client: httpx.Client, label: str, version: int) -> httpx.Response:
+def put(client, label, version):
     return client.put(f"/v1/models/{label}", json={"version": version})
 
 
-def versions_of(client: httpx.Client, name: str) -> dict[str, int]:
+def versions_of(client, name):
     labels = client.get(f"/v1/models/{name}/labels").json()["labels"]
     return {label["label"]: label["version"] for label in labels}
 
 
-def test_label_is_asked_as_its_version(client: httpx.Client, publish: Publish) -> None:
+def test_label_is_asked_as_its_version(client, publish):
     for number in (1, 2):
         publish("asked", number)
     wait_until_latest(client, "asked", 2)
@@ -57,9 +51,7 @@ def test_label_is_asked_as_its_version(client: httpx.Client, publish: Publish) -
     assert ask(client, "asked/labels/champion", BODY).json()["model_version"] == "2"
 
 
-def test_labels_are_listed_with_models_and_versions(
-    client: httpx.Client, publish: Publish
-) -> None:
+def test_labels_are_listed_with_models_and_versions(client, publish):
     for number in (1, 2):
         publish("listed", number)
     wait_until_latest(client, "listed", 2)
@@ -76,9 +68,7 @@ def test_labels_are_listed_with_models_and_versions(
     assert versions_of(client, "listed") == {"latest": 2, "champion": 1}
 
 
-def test_latest_stays_where_it_is_put_until_a_newer_version(
-    client: httpx.Client, publish: Publish
-) -> None:
+def test_latest_stays_where_it_is_put_until_a_newer_version(client, publish):
     for number in (1, 2):
         publish("put", number)
     wait_until_latest(client, "put", 2)
@@ -99,9 +89,7 @@ def test_latest_stays_where_it_is_put_until_a_newer_version(
     assert client.delete("/v1/models/put/versions/3").status_code == 204
 
 
-def test_label_moves_to_nothing_that_does_not_answer(
-    client: httpx.Client, publish: Publish, models: Path
-) -> None:
+def test_label_moves_to_nothing_that_does_not_answer(client, publish, models):
     for number in (1, 2):
         publish("broken", number)
     (models / "broken" / "2" / "saved_model.pb").write_bytes(b"\0")
@@ -113,7 +101,7 @@ def test_label_moves_to_nothing_that_does_not_answer(
     assert versions_of(client, "broken")["champion"] == 1
 
 
-def test_concurrent_creations_of_a_label_leave_one(database: Database) -> None:
+def test_concurrent_creations_of_a_label_leave_one(database):
     add_versions(database, "wine", 1, 2)
     with ThreadPoolExecutor(2) as executor:
         moved = executor.map(partial(move, database, "wine", "champion"), (1, 2))
@@ -134,13 +122,8 @@ def test_concurrent_creations_of_a_label_leave_one(database: Database) -> None:
     ],
 )
 def test_what_is_no_label_or_no_target_is_refused(
-    client: httpx.Client,
-    publish: Publish,
-    models: Path,
-    label: str,
-    body: dict[str, Any],
-    status: int,
-) -> None:
+    client, publish, models, label, body, status
+):
     if not (models / "plain").exists():
         publish("plain", 1)
     response = client.put(f"/v1/models/plain/labels/{label}", json=body)
@@ -148,7 +131,7 @@ def test_what_is_no_label_or_no_target_is_refused(
     assert "error" in response.json()
 
 
-def test_unknown_label_is_not_found(client: httpx.Client) -> None:
+def test_unknown_label_is_not_found(client):
     for label in ("no_such", "%00"):
         response = ask(client, f"no_such/labels/{label}", BODY)
         assert response.status_code == 404

@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
-from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
@@ -18,9 +15,7 @@ from tfbbb.export.reader import load
 REPORT = {"format": 1, "task": "regression", "target": "progression"}
 
 
-def test_version_that_was_copied_into_its_place_has_a_lineage(
-    client: httpx.Client, publish: Callable[..., None], models: Path
-) -> None:
+def test_version_that_was_copied_into_its_place_has_a_lineage(client, publish, models):
     publish("copied", 1)
     manifest = (models / "copied" / "1" / MANIFEST_PATH).read_bytes()
     answer = client.get("/v1/models/copied/versions/1").json()
@@ -32,14 +27,14 @@ def test_version_that_was_copied_into_its_place_has_a_lineage(
 
 
 def test_version_changed_after_adoption_is_reported_and_not_served(
-    client: httpx.Client, publish: Callable[..., None], models: Path
-) -> None:
+    client, publish, models
+):
     publish("changed", 1)
     assert client.get("/v1/models/changed/versions/1").json()["lineage"] is not None
     manifest = models / "changed" / "1" / MANIFEST_PATH
     manifest.write_text(manifest.read_text().replace("442", "443", 1))
 
-    def status() -> str:
+    def status():
         (found,) = client.get("/v1/models/changed").json()["model_version_status"]
         return str(found)
 
@@ -48,9 +43,7 @@ def test_version_changed_after_adoption_is_reported_and_not_served(
     assert response.status_code == 503
 
 
-def test_report_is_answered_as_written_and_may_be_cached(
-    client: httpx.Client, publish: Callable[..., None], models: Path
-) -> None:
+def test_report_is_answered_as_written_and_may_be_cached(client, publish, models):
     publish("reported", 1)
     path = models / "reported" / "1" / "assets.extra" / REPORT_FILE
     path.write_text(json.dumps(REPORT))
@@ -65,9 +58,7 @@ def test_report_is_answered_as_written_and_may_be_cached(
         assert service.model("reported").describe_report(1) == REPORT
 
 
-def test_version_without_a_report_is_said(
-    client: httpx.Client, publish: Callable[..., None]
-) -> None:
+def test_version_without_a_report_is_said(client, publish):
     publish("unreported", 1)
     response = client.get("/v1/models/unreported/versions/1/report")
     assert response.status_code == 404
@@ -79,9 +70,7 @@ def test_version_without_a_report_is_said(
     assert "no such version" in unknown.json()["error"]
 
 
-def test_a_version_is_downloaded_as_it_is(
-    client: httpx.Client, publish: Callable[..., None], models: Path, tmp_path: Path
-) -> None:
+def test_a_version_is_downloaded_as_it_is(client, publish, models, tmp_path):
     publish("fetched", 3)
     wait_until(lambda: client.get("/v1/models/fetched/versions/3").is_success)
     directory, copy = models / "fetched" / "3", tmp_path / "copy"

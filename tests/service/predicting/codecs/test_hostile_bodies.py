@@ -3,9 +3,7 @@
 import contextlib
 import struct
 import tracemalloc
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import orjson
@@ -44,7 +42,7 @@ MANIFESTS = [manifest(MATRIX), manifest(COLUMNS)]
 
 
 @contextmanager
-def little_memory(body: bytes) -> Iterator[None]:
+def little_memory(body):
     """Fails if the block takes more memory than a small multiple of the body."""
     most = MOST_PER_BYTE * len(body) + MOST_MORE
     pool = pa.default_memory_pool()
@@ -59,7 +57,7 @@ def little_memory(body: bytes) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def read(codec: str, body: bytes, options: Mapping[str, Any]) -> None:
+def read(codec, body, options):
     """Reads a table as a prediction does, by a model of each kind."""
     query = CODECS[codec].read(bytearray(body), options)
     for found in MANIFESTS:
@@ -67,23 +65,23 @@ def read(codec: str, body: bytes, options: Mapping[str, Any]) -> None:
             to_tensors(from_columns(query.columns, found), found)
 
 
-def inference(document: Any, *raw: bytes) -> tuple[bytes, dict[str, int]]:
+def inference(document, *raw):
     head = orjson.dumps(document)
     return b"".join([head, *raw]), {"json_size": len(head)}
 
 
-def texts(*values: str) -> bytes:
+def texts(*values):
     encoded = [value.encode() for value in values]
     return b"".join(struct.pack("<I", len(value)) + value for value in encoded)
 
 
-def tensor(name: str, datatype: str, shape: Any, size: Any) -> dict[str, Any]:
+def tensor(name, datatype, shape, size):
     parameters = {"binary_data_size": size}
     given = {"name": name, "datatype": datatype, "shape": shape}
     return given | {"parameters": parameters}
 
 
-def stream(table: pa.Table, **options: Any) -> bytes:
+def stream(table, **options):
     sink = pa.BufferOutputStream()
     choices = pa.ipc.IpcWriteOptions(**options)
     with pa.ipc.new_stream(sink, table.schema, options=choices) as writer:
@@ -105,7 +103,7 @@ TABLE = pa.table(
 
 @EXAMPLES
 @given(data=st.data())
-def test_changed_bytes_of_inferences_are_read_or_refused(data: Any) -> None:
+def test_changed_bytes_of_inferences_are_read_or_refused(data):
     raw = np.float32([1, 2]).tobytes(), texts("é", "")
     inputs = [tensor("a", "FP32", [2], 8), tensor("b", "BYTES", [2, 1], len(raw[1]))]
     body, options = inference({"inputs": inputs}, *raw)
@@ -116,7 +114,7 @@ def test_changed_bytes_of_inferences_are_read_or_refused(data: Any) -> None:
 
 @EXAMPLES
 @given(data=st.data())
-def test_changed_bytes_of_arrow_streams_are_read_or_refused(data: Any) -> None:
+def test_changed_bytes_of_arrow_streams_are_read_or_refused(data):
     body = data.draw(damaged(stream(TABLE)))
     with little_memory(body), contextlib.suppress(InvalidRequest):
         read("arrow", body, {})
@@ -126,13 +124,13 @@ def test_changed_bytes_of_arrow_streams_are_read_or_refused(data: Any) -> None:
 @given(
     body=st.binary(max_size=100) | st.text('ab",\n\r1.', max_size=50).map(str.encode)
 )
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+def test_any_bytes_are_read_or_refused(body):
     for codec in CODECS:
         with contextlib.suppress(InvalidRequest):
             read(codec, body, {})
 
 
-def damaged(body: bytes) -> st.SearchStrategy[bytes]:
+def damaged(body):
     """Bodies cut short, with more bytes, or with other bytes in a place."""
     places = st.integers(0, len(body) - 1)
     bytes_ = st.binary(min_size=1, max_size=8) | st.sampled_from(
@@ -164,14 +162,14 @@ def damaged(body: bytes) -> st.SearchStrategy[bytes]:
         ),
     ],
 )
-def test_fault_of_a_tensor_is_described(given: Any, raw: bytes, message: str) -> None:
+def test_fault_of_a_tensor_is_described(given, raw, message):
     body, options = inference({"inputs": [given]}, raw)
     with pytest.raises(InvalidRequest, match=message):
         read("open_inference", body, options)
 
 
-def test_many_wrong_parameters_are_one_error() -> None:
-    parameters: dict[str, Any] = {f"wrong {place}": [] for place in range(10**5)}
+def test_many_wrong_parameters_are_one_error():
+    parameters = {f"wrong {place}": [] for place in range(10**5)}
     for document in (
         {"parameters": parameters, "inputs": [tensor("a", "FP32", [1], 4)]},
         {"inputs": [tensor("a", "FP32", [1], 4) | {"parameters": parameters}]},
@@ -185,14 +183,14 @@ def test_many_wrong_parameters_are_one_error() -> None:
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_compressed_arrow_is_refused(compression: str) -> None:
+def test_compressed_arrow_is_refused(compression):
     table = pa.table({"b": pa.array(["x" * 10**4]).dictionary_encode()})
     body = stream(table, compression=compression)
     with pytest.raises(InvalidRequest, match="must not be compressed"):
         read("arrow", body, {})
 
 
-def test_arrow_that_grows_in_memory_is_refused() -> None:
+def test_arrow_that_grows_in_memory_is_refused():
     text = "x" * 10**5
     views = struct.pack("<i4sii", len(text), text[:4].encode(), 0, 0) * 10**5
     indices = pa.array(np.zeros(10**5, np.int8))

@@ -2,33 +2,32 @@ from sqlalchemy import select
 
 from service.shared.database import Actor, acting
 from service.shared.database.tables import AuditEntry, Job, Key, ModelVersion
-from service.shared.queue import Queue
 from tests.service.queued import leased, submitted
 
 SOMEBODY = Actor("nightly", "5f1d7e2a9c3b4d6e8f012345", "request-1")
 
 
-def entries(queue: Queue) -> list[AuditEntry]:
+def entries(queue):
     with queue.database.reading() as session:
         order = select(AuditEntry).order_by(AuditEntry.created_at)
         return list(session.scalars(order))
 
 
-def told(queue: Queue) -> list[tuple[str, str, str, str]]:
+def told(queue):
     return [
         (entry.actor, entry.kind, entry.action, entry.subject)
         for entry in entries(queue)
     ]
 
 
-def a_version(number: int, job_id: str | None = None) -> ModelVersion:
+def a_version(number, job_id=None):
     return ModelVersion(
         name="wine", number=number, digest="0" * 64, job_id=job_id, lineage={},
         created_at=1.0,
     )  # fmt: skip
 
 
-def test_changes_of_a_job_are_recorded_by_who_made_them(queue: Queue) -> None:
+def test_changes_of_a_job_are_recorded_by_who_made_them(queue):
     with acting(SOMEBODY):
         (job_id,) = submitted(queue)
         with queue.database.writing() as session:
@@ -46,7 +45,7 @@ def test_changes_of_a_job_are_recorded_by_who_made_them(queue: Queue) -> None:
     assert first.details == {"name": "model", "dataset_id": None}
 
 
-def test_progress_of_a_job_is_not_recorded(queue: Queue) -> None:
+def test_progress_of_a_job_is_not_recorded(queue):
     submitted(queue)
     lease = leased(queue)
     queue.heartbeat(lease, {"saved_step": 1}, [{"epoch": 1}])
@@ -54,7 +53,7 @@ def test_progress_of_a_job_is_not_recorded(queue: Queue) -> None:
     assert [action for _, _, action, _ in told(queue)] == ["submit"]
 
 
-def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
+def test_published_version_is_that_of_the_key_of_its_job(queue):
     key = Key(
         name="trainer", prefix="p", secret_sha256="0" * 64, scopes=["train"],
         created_at=1.0,

@@ -2,7 +2,6 @@ import hashlib
 import sqlite3
 import threading
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -14,16 +13,16 @@ from service.shared.database.creation import VERSION, _exclusive_lock, tables_ve
 from service.shared.database.tables import Key
 
 
-def test_other_tables_have_another_version() -> None:
+def test_other_tables_have_another_version():
     tables = "".join(map(str, map(CreateTable, Base.metadata.sorted_tables)))
     digest = hashlib.sha256(tables.encode()).hexdigest()
     assert (VERSION, digest[:16]) == ("0014", "20c46daeafe23c6b")
 
 
-def test_processes_that_start_at_once_create_tables_once(database_url: str) -> None:
+def test_processes_that_start_at_once_create_tables_once(database_url):
     problems = []
 
-    def start() -> None:
+    def start():
         database = Database(database_url)
         try:
             create_tables(database)
@@ -40,7 +39,7 @@ def test_processes_that_start_at_once_create_tables_once(database_url: str) -> N
     assert problems == []
 
 
-def test_database_of_another_version_is_refused(database_url: str) -> None:
+def test_database_of_another_version_is_refused(database_url):
     database = Database(database_url)
     create_tables(database)
     with database.engine.begin() as connection:
@@ -56,7 +55,7 @@ def test_database_of_another_version_is_refused(database_url: str) -> None:
         database.close()
 
 
-def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path: Path) -> None:
+def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path):
     path = tmp_path / "tfbbb.sqlite3"
     database = Database(f"sqlite:///{path}")
     create_tables(database)
@@ -70,19 +69,19 @@ def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path: Path) -> N
     database.close()
 
 
-def test_other_databases_are_refused() -> None:
+def test_other_databases_are_refused():
     with pytest.raises(
         ValueError, match=r"must be `sqlite.*Received: mysql://a:\*\*\*@b/c"
     ):
         Database("mysql://a:b@b/c")
 
 
-def test_name_of_a_database_has_no_password() -> None:
+def test_name_of_a_database_has_no_password():
     database = Database("postgresql://a:secret@b/c")
     assert database.name == "postgresql://a:***@b/c"
 
 
-def test_a_database_that_is_gone_is_not_created_anew(tmp_path: Path) -> None:
+def test_a_database_that_is_gone_is_not_created_anew(tmp_path):
     database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
     with (
         pytest.raises(OperationalError, match="unable to open"),
@@ -92,7 +91,7 @@ def test_a_database_that_is_gone_is_not_created_anew(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_commit_is_flushed_to_the_disk(database: Database) -> None:
+def test_every_commit_is_flushed_to_the_disk(database):
     with database.writing() as session:
         connection = session.connection()
         # 2 is FULL.

@@ -22,6 +22,7 @@ from tfbbb.tables.notations.missing_marks import DASHES, NA, is_code_among
 from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
+    LONGEST_UNIT,
     MULTIPLES,
     THOUSANDS,
     UNIT,
@@ -208,7 +209,8 @@ def _find_bare_number(texts: pa.Array) -> Finding:
 def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     """Finds the signs and units of some texts, and the marks of all texts."""
     parts = pc.extract_regex(some, _SPLIT)
-    known = parts.filter(parts.is_valid())
+    fits = pc.less_equal(pc.utf8_length(parts.field("after")), LONGEST_UNIT)
+    known = parts.filter(pc.and_(parts.is_valid(), fits))
     if not len(known):
         return Finding(None, 0.0)
     before, after = _count_affixes(known)

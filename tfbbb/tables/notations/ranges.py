@@ -42,7 +42,7 @@ MOST_RANGES = 50
 _CURRENCY = r"(?:\p{Sc}|[A-Z]{3} )?\s*"
 _MULTIPLE = r"(?:\s*[kKmM]\b)?"
 _NUMBER = rf"{_CURRENCY}-?\d[\d.,]*{_MULTIPLE}"
-_UNIT = r"(?:%|\s*\p{L}{1,12}(?:\.|/\p{L}{1,12})?|\s*[°/]\p{L}+)?"
+_UNIT = r"(?:%|\s*\p{L}+(?:\.|/\p{L}+)?|\s*[°/]\p{L}+)?"
 _BETWEEN = r"\s*(?:-|–|—|−|\.\.|(?i: to | till | until | bis | through | and | - ))\s*"
 _RANGE = (
     rf"^(?:between )?(?P<low>{_NUMBER}){_UNIT}{_BETWEEN}(?:<\s*)?"

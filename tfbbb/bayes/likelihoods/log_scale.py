@@ -10,9 +10,17 @@ from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.likelihood import over_targets
-from tfbbb.bayes.likelihoods.location_scale import LocationScale
+from tfbbb.bayes.likelihoods.location_scale import (
+    LocationScale,
+    NoiseScale,
+    Resolution,
+)
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
-from tfbbb.bayes.likelihoods.regression import soft_limit
+from tfbbb.bayes.likelihoods.regression import (
+    Heteroscedastic,
+    Standardize,
+    soft_limit,
+)
 from tfbbb.bayes.target_shape import target_width
 
 # Of the search for location and scale of times of which some are cut off.
@@ -38,8 +46,16 @@ class LogScale(LogLink, LocationScale):
     _tail = 1.0
     takes_event = True
 
-    def __init__(self, censored: bool = False, **kwargs: Any):
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        heteroscedastic: Heteroscedastic = False,
+        scale: NoiseScale = None,
+        standardize: Standardize = True,
+        resolution: Resolution = None,
+        censored: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)
         self.censored = censored
 
     def get_config(self) -> Config:

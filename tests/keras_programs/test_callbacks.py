@@ -39,22 +39,6 @@ def test_early_stopping_restores_the_best_weights():
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
-def test_best_checkpoint_is_the_model_of_its_epoch(tmp_path):
-    model, _ = twins(regression, rate=0.9)
-    path = tmp_path / "best.keras"
-    best = callbacks.ModelCheckpoint(path, "val_nll", mode="min", save_best_only=True)
-    history = model.fit(
-        X[:30],
-        -Y[:30],
-        validation_data=(X[30:], Y[30:]),
-        epochs=5,
-        callbacks=[best],
-        verbose=0,
-    ).history
-    loaded = keras.models.load_model(path)
-    np.testing.assert_allclose(held_out_nll(loaded), min(history["val_nll"]), rtol=1e-4)
-
-
 def test_interrupted_training_resumes_where_it_was(tmp_path):
     class Interrupt(callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
@@ -74,20 +58,6 @@ def test_interrupted_training_resumes_where_it_was(tmp_path):
     history = resumed.fit(X, Y, callbacks=[saved], **backup).history
     assert len(history["nll"]) == 2
     assert_same_weights(resumed, whole)
-
-
-def test_batches_report_what_epochs_report():
-    seen = []
-    watch = callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: seen.append(dict(logs))
-    )
-    bayesian().fit(X, Y, batch_size=10, callbacks=[watch], verbose=0)
-    assert len(seen) == 4
-    for logs in seen:
-        assert {"loss", "nll", "kl"} <= set(logs)
-        np.testing.assert_allclose(
-            logs["loss"], logs["nll"] + logs["kl"] / 40, rtol=1e-5
-        )
 
 
 def test_predictions_while_training_do_not_change_training():

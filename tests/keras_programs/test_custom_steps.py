@@ -137,27 +137,6 @@ def test_train_step_of_the_guide_reports_what_fit_reports():
         np.testing.assert_allclose(values, figures[1][name], rtol=1e-5)
 
 
-def test_plain_subclass_with_a_custom_train_step():
-    class Network(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.hidden = tfbbb.layers.DenseVariational(4, "tanh", kl_weight=1 / 40)
-            self.out = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
-
-        def call(self, x):
-            return self.out(self.hidden(x))
-
-        def train_step(self, data):
-            loss, nll = gradient_step(self, self.optimizer, *data)
-            return {"loss": loss, "nll": nll}
-
-    model = Network()
-    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    history = model.fit(X, Y, epochs=2, batch_size=40, verbose=0).history
-    added = np.subtract(history["loss"], history["nll"])
-    np.testing.assert_allclose(added, kl_of([model.hidden, model.out]) / 40, rtol=1e-4)
-
-
 def test_batches_trained_by_hand_are_those_of_fit():
     model, twin = twins(regression)
     model.fit(X[:8], Y[:8], verbose=0)
@@ -188,13 +167,3 @@ def test_accumulated_divergence_keeps_its_weight():
         ]
     for one, four in zip(gradients[1], gradients[4], strict=True):
         np.testing.assert_allclose(one, four, rtol=2e-2, atol=2e-3)
-
-
-@pytest.mark.parametrize(
-    "optimizer", [lambda: keras.optimizers.SGD(0.1, clipnorm=0.05), lambda: "adam"]
-)
-def test_optimizers_step_as_on_the_twin(optimizer):
-    model, twin = twins(regression, optimizer=optimizer)
-    for each in (model, twin):
-        each.fit(X, Y, batch_size=20, shuffle=False, epochs=2, verbose=0)
-    assert_same_weights(model, twin, atol=1e-4)

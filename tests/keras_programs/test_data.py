@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import pandas
 import pytest
 import scipy.sparse
 import tensorflow as tf
@@ -122,72 +121,11 @@ def test_unknown_size_trains_with_kl_weight_of_the_layers():
     np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
 
 
-@pytest.mark.parametrize("form", ["dataset", "sequence"])
-def test_validation_data_in_each_form_have_one_figure(form, unchanged):
-    data = {"dataset": ROWS.batch(8), "sequence": Batches()}[form]
-    model, twin = unchanged
-    history = model.fit(X, Y, validation_data=data, verbose=0).history
-    expected = twin.evaluate(X, Y, batch_size=8, verbose=0)
-    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
-
-
 def test_last_partial_batch_counts_by_its_rows(unchanged):
     model, twin = unchanged
     history = model.fit(X, Y, batch_size=16, verbose=0).history
     expected = twin.evaluate(X, Y, batch_size=16, verbose=0)
     np.testing.assert_allclose(history["nll"][0] - CONSTANT, expected, rtol=1e-4)
-
-
-def test_table_of_pandas():
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    model, twin = twins(regression)
-    model.fit(frame, pandas.Series(Y[:, 0]), shuffle=False, epochs=2, verbose=0)
-    twin.fit(X, Y, shuffle=False, epochs=2, verbose=0)
-    assert_same_weights(model, twin)
-    np.testing.assert_allclose(
-        model.predictive(frame).mean, twin.predict(X, verbose=0), rtol=1e-4, atol=1e-5
-    )
-
-
-def named_columns(layers):
-    inputs = {name: keras.Input((1,), name=name) for name in ("b", "a")}
-    joined = layers.Concatenate()([inputs["b"], inputs["a"]])
-    return inputs, layers.Dense(1)(layers.Dense(3, "tanh")(joined))
-
-
-def test_columns_by_name_in_any_order():
-    columns = {"a": X[:, :1], "b": X[:, 1:2]}
-    model, twin = twins(named_columns)
-    other_order = {"b": columns["b"], "a": columns["a"]}
-    model.fit(other_order, Y, batch_size=50, epochs=2, verbose=0)
-    twin.fit(columns, Y, batch_size=50, epochs=2, verbose=0)
-    assert_same_weights(model, twin)
-    found = model.predictive(columns).mean
-    np.testing.assert_allclose(
-        found, twin.predict(columns, verbose=0), rtol=1e-4, atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("dtype", ["float16", "uint8"])
-def test_inputs_of_other_types(dtype, unchanged):
-    x = np.abs(3 * X).astype(dtype)
-    model, twin = unchanged
-    expected = twin.evaluate(x, Y, verbose=0) + CONSTANT
-    np.testing.assert_allclose(
-        model.fit(x, Y, verbose=0).history["nll"], expected, rtol=1e-5
-    )
-    np.testing.assert_allclose(
-        model.predictive(x).mean, twin.predict(x, verbose=0), rtol=1e-4, atol=1e-5
-    )
-
-
-def test_predictive_takes_the_dataset_that_fit_takes(unchanged):
-    model, _ = unchanged
-    copy_of = model.predictive(X).mean
-    for data in (ROWS.batch(16), ROWS.batch(16).map(lambda x, y: x)):
-        np.testing.assert_allclose(
-            model.predictive(data).mean, copy_of, rtol=1e-5, atol=1e-6
-        )
 
 
 def sparse_data():

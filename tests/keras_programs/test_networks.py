@@ -52,18 +52,6 @@ def up_and_down(layers):
     return inputs, layers.Dense(1)(layers.Flatten()(layers.Conv2D(1, 1)(joined)))
 
 
-def residual(layers):
-    inputs = keras.Input((6,))
-    hidden = layers.Dense(6, "relu")(inputs)
-    return inputs, layers.Dense(1)(layers.Add()([hidden, inputs]))
-
-
-def steps_apart(layers):
-    inputs = keras.Input((5, 2))
-    hidden = layers.TimeDistributed(layers.Dense(3, "tanh"))(inputs)
-    return inputs, layers.Dense(1)(layers.GlobalMaxPooling1D()(hidden))
-
-
 def both_directions(layers):
     inputs = keras.Input((5, 2))
     hidden = layers.Bidirectional(layers.LSTM(2), merge_mode="sum")(inputs)
@@ -78,26 +66,11 @@ def attention(layers):
     return inputs, layers.Dense(1)(layers.Flatten()(hidden))
 
 
-def operations(layers):
-    inputs = keras.Input((6,))
-    hidden = layers.Lambda(lambda t: t**2, output_shape=(6,))(inputs)
-    hidden = keras.ops.concatenate([hidden, keras.ops.sin(inputs)], axis=-1)
-    return inputs, layers.Dense(1)(layers.Rescaling(0.5)(hidden)) * 2.0
-
-
 def siamese(layers):
     inputs = [keras.Input((6,)), keras.Input((6,))]
     shared = layers.Dense(3, "tanh")
     distance = layers.Subtract()([shared(inputs[0]), shared(inputs[1])])
     return inputs, layers.Dense(1)(distance)
-
-
-def network_inside(layers):
-    encoder = keras.Sequential(
-        [keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)]
-    )
-    inputs = keras.Input((6,))
-    return inputs, layers.Dense(1)(encoder(inputs))
 
 
 def posterior_of_the_last_layer(layers):
@@ -110,13 +83,9 @@ def posterior_of_the_last_layer(layers):
     [
         (convolutions, IMAGES),
         (up_and_down, IMAGES),
-        (residual, X),
-        (steps_apart, SERIES),
         (both_directions, SERIES),
         (attention, SERIES),
-        (operations, X),
         (siamese, [X, X[::-1]]),
-        (network_inside, X),
         (posterior_of_the_last_layer, X),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -138,21 +107,6 @@ def test_batch_normalisation_beside_our_layers():
     )
     np.testing.assert_allclose(
         model.predictive(X).mean, twin.predict(X, verbose=0), rtol=1e-3, atol=1e-4
-    )
-
-
-def test_encoder_used_twice_counts_its_divergence_once():
-    encoder = keras.Sequential([keras.Input((6,)), tfbbb.layers.DenseVariational(2)])
-    left, right = keras.Input((6,)), keras.Input((6,))
-    joined = keras.layers.Concatenate()([encoder(left), encoder(right)])
-    model = tfbbb.BayesianModel([left, right], tfbbb.layers.DenseVariational(1)(joined))
-    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    history = model.fit([X, X], Y, batch_size=24, verbose=0).history
-    kl = sum(float(layer.step_kl) for layer in model.variational_layers)
-    assert len(model.variational_layers) == 2
-    np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
-    np.testing.assert_allclose(
-        history["loss"][0] - history["nll"][0], kl / 24, rtol=1e-4
     )
 
 
@@ -260,27 +214,6 @@ def test_arguments_and_losses_of_keras_layers_act_as_there(options):
         np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3
     )
     assert_same_weights(model, twin)
-
-
-def test_layer_of_the_user_around_our_layer():
-    @keras.saving.register_keras_serializable("programs")
-    class Block(keras.layers.Layer):
-        def __init__(self, inner, **options):
-            super().__init__(**options)
-            self.inner = inner
-
-        def build(self, shape):
-            self.inner.build(shape)
-
-        def call(self, x):
-            return x + self.inner(x)
-
-    def network(layers):
-        inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(Block(layers.Dense(6, "tanh"))(inputs))
-
-    model, _ = same_training(network, X, Y)
-    assert len(model.variational_layers) == 2
 
 
 def repeat_in_python(step, x):
@@ -400,21 +333,3 @@ def test_rematerialization_of_posteriors_is_refused(layer_in_scope):
     with keras.RematScope("activations"):
         allowed = model(tfbbb.layers.DenseVariational(1, "relu"))
     allowed.fit(X, Y, verbose=0)
-
-
-def test_networks_of_two_models_may_share_a_layer():
-    shared = tfbbb.layers.DenseVariational(4, "tanh")
-    inputs = keras.Input((6,))
-    models = [
-        tfbbb.BayesianModel(
-            inputs,
-            tfbbb.layers.DenseVariational(1)(shared(inputs)),
-            likelihood=squared_error(),
-        )
-        for _ in range(2)
-    ]
-    for model, rows in zip(models, (24, 10), strict=True):
-        model.compile(keras.optimizers.SGD(0.01), run_eagerly=True)
-        history = model.fit(X[:rows], Y[:rows], verbose=0).history
-        expected = np.add(history["nll"], np.divide(history["kl"], rows))
-        np.testing.assert_allclose(history["loss"], expected, rtol=1e-5)

@@ -38,17 +38,6 @@ def normal_kl(layer, kernel_prior=0.5, bias_prior=1.0):
     return total / layer.members
 
 
-@pytest.mark.parametrize("members", [1, 3])
-def test_loss_is_nll_plus_divergence_over_n(members):
-    model = bayesian(members=members)
-    history = model.fit(X, Y, batch_size=16, verbose=0).history
-    kl = normal_kl(model.layers[1])
-    np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
-    np.testing.assert_allclose(
-        history["loss"][0], history["nll"][0] + kl / 40, rtol=1e-5
-    )
-
-
 @pytest.mark.parametrize(
     ("prior", "penalty"),
     [

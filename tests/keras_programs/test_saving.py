@@ -1,6 +1,5 @@
 """Files and copies of models and weights, and models that leave Keras."""
 
-import copy
 import warnings
 
 import keras
@@ -98,36 +97,3 @@ def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
     for x in (TOKENS, TOKENS.astype("int32"), TOKENS.tolist()):
         mean = loaded.predictive(np.asarray(x)).mean
         np.testing.assert_allclose(mean, model.predictive(TOKENS).mean, rtol=1e-5)
-
-
-def test_part_of_a_model_keeps_its_weights(tmp_path):
-    model = fitted()
-    features = keras.Model(model.inputs, model.layers[1].output)
-    features.save(tmp_path / "features.keras")
-    loaded = keras.models.load_model(tmp_path / "features.keras")
-    ours, theirs = (
-        loaded.layers[1].variational_weights,
-        model.layers[1].variational_weights,
-    )
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(one.mean, other.mean)
-
-
-def test_clone_of_a_plain_network_keeps_kl_weight():
-    network = keras.Sequential(
-        [keras.Input((3,)), tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)]
-    )
-    cloned = keras.models.clone_model(network)
-    cloned.compile("sgd", "mse", run_eagerly=True)
-    cloned.fit(X, Y, verbose=0)
-    np.testing.assert_allclose(cloned.layers[0].kl_weight, 1 / 40, rtol=1e-6)
-
-
-def test_deep_copy_trains_on_without_its_model():
-    model = fitted()
-    before = model.get_weights()
-    copied = copy.deepcopy(model)
-    copied.fit(X, Y, verbose=0)
-    for old, new in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)
-    assert not np.array_equal(copied.layers[1].kernel.mean, model.layers[1].kernel.mean)

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 import tfbbb
 from tests.keras_programs.twins import (
-    CONSTANT,
     POINTS,
     assert_same_weights,
     copy_weights,
@@ -135,26 +134,6 @@ def test_class_weight_is_a_sample_weight():
     )
 
 
-def test_class_weight_applies_to_datasets():
-    data = tf.data.Dataset.from_tensor_slices((X, LABELS)).batch(40)
-    by_class = trained(
-        classifier, "categorical", X, LABELS, class_weight={0: 0.5, 1: 3.0}
-    )
-    keras.utils.set_random_seed(1)
-    model, _ = twins(classifier, "categorical")
-    model.fit(data, epochs=2, class_weight={0: 0.5, 1: 3.0}, verbose=0)
-    assert_same_weights(model, by_class)
-
-
-def test_pixels_of_weight_zero_do_not_count():
-    model, twin = twins(segmenter, "categorical", rate=0.0)
-    model.fit(IMAGES, PIXELS, sample_weight=(~VOID).astype("float32"), verbose=0)
-    expected = (per_pixel(twin) * ~VOID).sum() / len(IMAGES)
-    for labels in (PIXELS, np.where(VOID, 1, PIXELS)):
-        found = nll(model, IMAGES, labels, sample_weight=(~VOID).astype("float32"))
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
 def test_members_use_the_weights_of_rows_each(regressions):
     single, _ = regressions
     model, _ = twins(regression, rate=0.0, members=2)
@@ -181,17 +160,3 @@ def test_void_class_does_not_count(members):
     np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
     right = twin.predict(IMAGES, verbose=0).argmax(-1) == PIXELS
     np.testing.assert_allclose(history["accuracy"][0], right[~VOID].mean(), rtol=1e-5)
-
-
-def test_weights_of_as_many_steps_as_members():
-    x = IMAGES.reshape(20, 5, 2)
-    weights = RANDOM.integers(0, 2, (20, 5)).astype("float32")
-
-    def network(layers):
-        inputs = keras.Input((5, 2))
-        return inputs, layers.Dense(1)(inputs)
-
-    model, twin = twins(network, rate=0.0, members=5)
-    found = model.fit(x, x[..., :1], sample_weight=weights, verbose=0).history["nll"][0]
-    errors = (twin.predict(x, verbose=0) - x[..., :1])[..., 0] ** 2 + CONSTANT
-    np.testing.assert_allclose(found, (weights * errors).sum() / 20, rtol=1e-5)

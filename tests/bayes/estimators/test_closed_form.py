@@ -76,6 +76,7 @@ def test_output_variance_is_that_of_drawn_weights(posterior, members):
     np.testing.assert_array_less(np.abs(sums.var(axis=-3) - variance), error)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_optimum_is_the_exact_posterior_of_linear_regression():
     x = np.concatenate([X[:, :3], np.ones((24, 1), "float32")], axis=1)
     y = Y - 50.0

@@ -21,7 +21,8 @@ def linear_network(likelihood):
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 
 
-@pytest.mark.few(5)
+@pytest.mark.usefixtures("compiled_functions")
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_fit_recovers_the_distribution_of_simulated_targets(name, arguments, tmp_path):
     generator = np.random.default_rng(1)

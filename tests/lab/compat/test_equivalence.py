@@ -135,22 +135,6 @@ def test_convolutions_draw_the_same(name):
     assert tuple(shape) == tuple(their.compute_output_shape(inputs.shape))
 
 
-def test_dilated_convolutions_draw_the_same():
-    inputs = tf.random.normal([2, 9, 9, 3], seed=1)
-    our, their = (
-        m.Convolution2DFlipout(4, (2, 3), dilation_rate=(2, 1)) for m in (ours, theirs)
-    )
-    with_equal_weights(our, their, inputs)
-    assert_equal_calls(our, their, inputs)
-
-
-def test_flipout_seeds_fix_the_same_signs():
-    inputs = tf.random.normal([6, 5], seed=1)
-    our, their = (m.DenseFlipout(4, seed=17) for m in (ours, theirs))
-    with_equal_weights(our, their, inputs)
-    assert_equal_calls(our, their, inputs)
-
-
 def joint_posterior(layers, sequential):
     def make(kernel_size, bias_size=0, dtype=None):
         n = kernel_size + bias_size
@@ -269,26 +253,6 @@ def test_distribution_layers_make_the_same_distribution(name, conversion):
         np.testing.assert_allclose(a.log_prob(y), b.log_prob(y), **ROUNDING)
 
 
-def test_mixtures_of_one_family_are_the_same():
-    size = ours.IndependentNormal.params_size([2])
-    total = ours.MixtureSameFamily.params_size(3, size)
-    assert total == theirs.MixtureSameFamily.params_size(3, size)
-    params = tf.random.normal([7, total], seed=2)
-    a, b = (
-        m.MixtureSameFamily(3, m.IndependentNormal([2]))(params) for m in (ours, theirs)
-    )
-    y = tf.random.normal([7, 2], seed=3)
-    np.testing.assert_allclose(a.log_prob(y), b.log_prob(y), **ROUNDING)
-
-
-def test_logits_of_bernoulli_variables_stand_for_them():
-    params = tf.random.normal([7, 3], seed=2)
-    a, b = (
-        m.IndependentBernoulli(3, tfd.Bernoulli.logits)(params) for m in (ours, theirs)
-    )
-    np.testing.assert_array_equal(tf.convert_to_tensor(a), tf.convert_to_tensor(b))
-
-
 DIVERGENCES = {
     "estimated": {},
     "exact": {"use_exact_kl": True},
@@ -323,74 +287,3 @@ def test_divergences_from_a_prior_are_the_same(kind, options):
     # TFP's layers have two outputs for legacy Keras, the distribution and its tensor,
     # and it penalises both.
     assert len(again) == (kind == "KLDivergenceRegularizer")
-
-
-STANDARD_NORMAL = tfd.MultivariateNormalDiag(tf.zeros(2))
-PENALTIES = {
-    "a_divergence": (lambda m: m.KLDivergenceRegularizer(STANDARD_NORMAL, True), 2),
-    "squares": (lambda m: "l2", 2),
-    "an_added_divergence": (lambda m: m.KLDivergenceAddLoss(STANDARD_NORMAL, True), 1),
-}
-
-
-@pytest.mark.parametrize(("penalty", "times"), PENALTIES.values(), ids=PENALTIES)
-def test_tfp_counts_regularizers_twice_in_training(penalty, times):
-    x = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
-    losses = []
-    for module, library in ((ours, keras), (theirs, tf_keras)):
-        penalised = penalty(module)
-        if times == 2:
-            layers = [
-                module.MultivariateNormalTriL(2, "mean", activity_regularizer=penalised)
-            ]
-        else:
-            layers = [module.MultivariateNormalTriL(2), penalised]
-        model = library.Sequential(layers)
-        model.compile("sgd", loss=lambda y, d: 0.0 * d.log_prob(y))
-        losses.append(model.fit(x, x[:, :2], batch_size=8, verbose=0).history["loss"])
-    np.testing.assert_allclose(losses[1], times * np.array(losses[0]), rtol=1e-5)
-
-
-class Kernel(keras.layers.Layer):
-    kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(1.5, 0.7)
-
-
-class TheirKernel(tf_keras.layers.Layer):
-    kernel = Kernel.kernel
-
-
-def test_gaussian_processes_are_the_same():
-    x = tf.random.normal([6, 1], seed=1)
-    y = tf.random.normal([6, 2], seed=2)
-    points = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4, 1)
-    our, their = (
-        m.VariationalGaussianProcess(
-            4,
-            kernel(),
-            event_shape=[2],
-            inducing_index_points_initializer=tf.constant_initializer(points),
-            jitter=1e-4,
-        )
-        for m, kernel in ((ours, Kernel), (theirs, TheirKernel))
-    )
-    our(x), their(x)
-    rng = np.random.default_rng(1)
-    for w, v in zip(our.weights, their.weights, strict=True):
-        assert w.name == v.name.split("/")[-1].split(":")[0]
-        value = np.array(v) + 0.1 * rng.normal(size=v.shape)
-        w.assign(value)
-        v.assign(value)
-    a, b = our(x), their(x)
-    # The solutions of linear systems with a condition number of a thousand.
-    near = {"rtol": 1e-3, "atol": 1e-4}
-    np.testing.assert_allclose(a.mean(), b.mean(), **near)
-    np.testing.assert_allclose(
-        a.variational_loss(y, kl_weight=0.5),
-        b.variational_loss(y, kl_weight=0.5),
-        **near,
-    )
-    np.testing.assert_allclose(
-        a.surrogate_posterior_kl_divergence_prior(),
-        b.surrogate_posterior_kl_divergence_prior(),
-        **near,
-    )

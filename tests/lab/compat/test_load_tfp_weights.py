@@ -93,15 +93,6 @@ def test_a_network_of_our_layers_takes_every_weight(legacy, source, tmp_path):
     )
 
 
-def test_a_saved_model_is_a_source_of_weights(legacy_dense, tmp_path):
-    # Legacy Keras cannot save the default functions of this version of TFP by name.
-    simple = tf_keras.Sequential([tf_keras.layers.Dense(4, input_shape=(3,))])
-    simple.save(tmp_path / "model.h5")
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)])
-    load_tfp_weights(str(tmp_path / "model.h5"), model)
-    np.testing.assert_array_equal(model.weights[0], simple.weights[0])
-
-
 def test_layers_correspond_by_name_where_all_names_do():
     legacy = tf_keras.Sequential(
         [theirs.DenseFlipout(3, name="a"), theirs.DenseFlipout(3, name="b")]
@@ -114,33 +105,6 @@ def test_layers_correspond_by_name_where_all_names_do():
     for layer, theirs_layer in zip((a, b), legacy.layers, strict=True):
         for w, v in zip(layer.weights, theirs_layer.weights, strict=True):
             np.testing.assert_array_equal(w, v)
-
-
-def normal_of_variables(dtype, shape, name, trainable, add_variable_fn):
-    values = tf.fill(shape, tf.constant(0.5, dtype))
-    loc = tf.Variable(values, name=f"{name}_loc")
-    scale = tfp.util.TransformedVariable(values, tfp.bijectors.Exp(), name=name)
-    return tfd.Independent(tfd.Normal(loc, scale), len(shape))
-
-
-@pytest.mark.parametrize("source", ["model", "weights.h5"])
-def test_variables_of_a_prior_are_taken(source, tmp_path):
-    legacy, model = (
-        library.Sequential(
-            [
-                library.Input((4,)),
-                layers.DenseFlipout(1, kernel_prior_fn=normal_of_variables),
-            ]
-        )
-        for library, layers in ((tf_keras, theirs), (keras, ours))
-    )
-    for number, weight in enumerate(legacy.weights):
-        weight.assign(tf.fill(weight.shape, 0.1 * number))
-    if source != "model":
-        legacy.save_weights(tmp_path / source)
-    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
-    for w, v in zip(model.weights, legacy.weights, strict=True):
-        np.testing.assert_array_equal(w, v)
 
 
 def test_native_layers_take_means_and_standard_deviations(legacy_dense):
@@ -160,22 +124,6 @@ def test_native_layers_take_means_and_standard_deviations(legacy_dense):
         bias = legacy_layer.bias_posterior.mean()
         np.testing.assert_array_equal(layer.bias.mean, bias)
         assert np.max(layer.bias.stddev) <= np.finfo(np.float32).eps * 1.001
-
-
-def test_native_layers_take_normal_biases():
-    legacy = tf_keras.Sequential(
-        [
-            theirs.DenseFlipout(
-                4, bias_posterior_fn=theirs.default_mean_field_normal_fn()
-            )
-        ]
-    )
-    legacy.build((None, 3))
-    layer = tfbbb.layers.DenseVariational(4, kl_weight=0.1)
-    load_tfp_weights(legacy, keras.Sequential([keras.Input((3,)), layer]))
-    bias = legacy.layers[0].bias_posterior
-    np.testing.assert_array_equal(layer.bias.mean, bias.mean())
-    np.testing.assert_allclose(layer.bias.stddev, bias.stddev(), rtol=1e-5)
 
 
 def native(**options):
@@ -215,17 +163,6 @@ def test_a_model_that_does_not_fit_keeps_its_weights(make, message):
     before = [np.array(w) for w in model.weights]
     with pytest.raises(ValueError, match=message):
         load_tfp_weights(legacy, model)
-    for value, w in zip(before, model.weights, strict=True):
-        np.testing.assert_array_equal(value, w)
-
-
-def test_nothing_is_written_when_the_last_layer_does_not_fit(legacy_dense):
-    model = keras.Sequential(
-        [keras.Input((3,)), ours.DenseFlipout(4), ours.DenseReparameterization(3)]
-    )
-    before = [np.array(w) for w in model.weights]
-    with pytest.raises(ValueError, match="shape"):
-        load_tfp_weights(legacy_dense, model)
     for value, w in zip(before, model.weights, strict=True):
         np.testing.assert_array_equal(value, w)
 

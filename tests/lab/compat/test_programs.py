@@ -83,66 +83,6 @@ def test_regression_with_both_kinds_of_uncertainty(line):
     assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
 
 
-class RBFKernelFn(keras.layers.Layer):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        dtype = kwargs.get("dtype")
-        self._amplitude = self.add_weight(
-            initializer=tf.constant_initializer(0), dtype=dtype, name="amplitude"
-        )
-        self._length_scale = self.add_weight(
-            initializer=tf.constant_initializer(0), dtype=dtype, name="length_scale"
-        )
-
-    def call(self, x):
-        return x
-
-    @property
-    def kernel(self):
-        return tfp.math.psd_kernels.ExponentiatedQuadratic(
-            amplitude=tf.nn.softplus(0.1 * self._amplitude),
-            length_scale=tf.nn.softplus(5.0 * self._length_scale),
-        )
-
-
-def test_functional_uncertainty_by_a_variational_gaussian_process(line):
-    x, y = line
-    num_inducing_points = 10
-    inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
-    model = keras.Sequential(
-        [
-            keras.layers.InputLayer(shape=[1]),
-            keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
-            tfpl.VariationalGaussianProcess(
-                num_inducing_points=num_inducing_points,
-                kernel_provider=RBFKernelFn(),
-                event_shape=[1],
-                inducing_index_points_initializer=tf.constant_initializer(
-                    inducing[..., np.newaxis]
-                ),
-                unconstrained_observation_noise_variance_initializer=(
-                    tf.constant_initializer(np.array(0.54).astype(x.dtype))
-                ),
-                jitter=1e-4,
-            ),
-        ]
-    )
-    batch_size = 32
-    model.compile(
-        optimizer=keras.optimizers.Adam(0.03),
-        loss=lambda y, rv_y: rv_y.variational_loss(
-            y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
-        ),
-    )
-    history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
-        "loss"
-    ]
-    assert history[-1] < history[0]
-    # Kernel, its amplitude and length scale, mean, noise, and three of the process.
-    assert len(model.trainable_variables) == 8
-    assert model(x[:7]).sample().shape == (7, 1)
-
-
 def images(rows=64, side=8):
     rng = np.random.default_rng(1)
     return (rng.uniform(size=(rows, side, side, 1)) < 0.3).astype("float32")
@@ -244,27 +184,6 @@ def test_bayesian_lenet():
     layer = model.layers[0]
     assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
     assert layer.kernel_posterior.stddev().dtype == tf.float32
-
-
-def test_a_training_loop_of_ones_own():
-    model = keras.Sequential(
-        [
-            tfpl.DenseReparameterization(8, activation=tf.nn.relu),
-            tfpl.DenseReparameterization(3),
-        ]
-    )
-    features = tf.random.normal([20, 5], seed=1)
-    labels = tf.one_hot(tf.range(20) % 3, 3)
-    model(features)
-    optimizer = keras.optimizers.Adam(0.01)
-    with tf.GradientTape() as tape:
-        logits = model(features)
-        nll = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        loss = tf.reduce_mean(nll) + sum(model.losses) / 20
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    assert len(model.losses) == 2
-    assert all(np.any(g) for g in gradients)
 
 
 def test_mixture_density_network():

@@ -1,6 +1,5 @@
 """Layers whose weights have posteriors: their noise, gradients and errors."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -32,13 +31,6 @@ def test_flipout_signs_are_one_per_row_and_output():
         )
 
 
-def test_large_inputs_do_not_overflow_in_float16():
-    layer = tfpl.DenseLocalReparameterization(2, dtype="mixed_float16")
-    y = layer(tf.constant([[3000.0, -200.0]]))
-    assert y.dtype == tf.float16
-    assert np.all(np.isfinite(y))
-
-
 @pytest.mark.parametrize("estimator", ["Flipout", "Reparameterization"])
 def test_channels_may_come_first(estimator):
     first, last = (
@@ -61,77 +53,6 @@ def test_channels_may_come_first(estimator):
 
 def mean(distribution):
     return distribution.mean()
-
-
-def test_regularizers_and_constraints_of_the_posterior_apply():
-    layer = tfpl.DenseReparameterization(
-        2,
-        kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
-            loc_initializer="ones", loc_regularizer=keras.regularizers.L2(0.5)
-        ),
-        kernel_prior_fn=None,
-    )
-    layer(tf.ones([1, 3]))
-    (loss,) = layer.losses
-    assert float(loss) == pytest.approx(0.5 * 6)
-
-
-def test_a_posterior_of_ones_own_refers_to_variables():
-    def posterior_fn(dtype, shape, name, trainable, add_variable_fn):
-        loc = add_variable_fn(
-            name=name + "_loc",
-            shape=shape,
-            dtype=dtype,
-            initializer=tf.random_normal_initializer(stddev=0.1),
-            trainable=trainable,
-        )
-        scale = tfp.util.DeferredTensor(
-            add_variable_fn(
-                name=name + "_rho",
-                shape=shape,
-                dtype=dtype,
-                initializer=tf.constant_initializer(-1.0),
-                trainable=trainable,
-            ),
-            tf.math.exp,
-        )
-        return tfd.Independent(tfd.Normal(loc, scale), len(shape))
-
-    layer = tfpl.DenseFlipout(2, kernel_posterior_fn=posterior_fn)
-    model = keras.Sequential([layer])
-    model.compile(keras.optimizers.SGD(0.1), loss="mse")
-    x = np.ones((8, 3), "float32")
-    model.fit(x, np.ones((8, 2), "float32"), verbose=0)
-    loc, rho = layer.weights[:2]
-    assert [w.name for w in layer.weights[:2]] == [
-        "kernel_posterior_loc",
-        "kernel_posterior_rho",
-    ]
-    np.testing.assert_array_equal(layer.kernel_posterior.mean(), loc)
-    np.testing.assert_allclose(layer.kernel_posterior.stddev(), tf.exp(rho))
-    assert not np.all(np.equal(rho, -1.0))
-
-
-def test_dense_variational_without_bias_over_several_axes():
-    def prior(kernel_size, bias_size=0, dtype=None):
-        assert bias_size == 0
-        return lambda _: tfd.MultivariateNormalDiag(tf.zeros(kernel_size, dtype))
-
-    def posterior(kernel_size, bias_size=0, dtype=None):
-        return keras.Sequential(
-            [
-                tfpl.VariableLayer(2 * kernel_size, dtype=dtype),
-                tfpl.IndependentNormal(kernel_size, "mean"),
-            ]
-        )
-
-    layer = tfpl.DenseVariational(2, posterior, prior, use_bias=False)
-    x = tf.random.normal([4, 5, 3], seed=1)
-    kernel = np.arange(6.0)
-    layer.build(x.shape)
-    layer.weights[0].assign([*kernel, *np.zeros(6)])
-    np.testing.assert_allclose(layer(x), x @ kernel.reshape(3, 2), rtol=1e-5)
-    assert layer.compute_output_shape((4, 5, 3)) == (4, 5, 2)
 
 
 ROW = tf.ones([1, 3])

@@ -3,11 +3,9 @@ import math
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy import stats
 
 import tfbbb
-from tests.repeated_calls import repeated
 from tfbbb import priors
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.lab.evidence import description_length
@@ -81,42 +79,6 @@ def test_without_weights_only_the_data_cost_bits():
     assert (length.weight_bits, length.mask_bits) == (0.0, 0.0)
     data = -stats.norm.logpdf(Y, 0.0, 0.7).sum() / math.log(2)
     np.testing.assert_allclose(length.data_bits, data, rtol=1e-6)
-
-
-def test_equals_the_negative_evidence_lower_bound_in_bits():
-    inputs = keras.Input((3,))
-    model = tfbbb.BayesianModel(
-        inputs, DenseVariational(1)(inputs), likelihood="normal"
-    )
-    model.compile("adam")
-    model.fit(X, Y, epochs=2, verbose=0)
-    length = description_length(model, X, Y, num_samples=400)
-    x, y = (tf.constant(values, tf.float32) for values in (X, Y))
-
-    def loss():
-        return model.compute_loss(x, y, model(x, training=False), training=False)
-
-    bits = 30 * repeated(loss, 100) / math.log(2)
-    error = math.hypot(bits.std(ddof=1) / 10, length.data_bits_standard_error)
-    assert abs(length.total - bits.mean()) < 4 * error
-
-
-def test_classes_cost_bits_against_a_uniform_code():
-    inputs = keras.Input((3,))
-    outputs = DenseVariational(4)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    length = description_length(prune(model, 1.0), X, np.arange(30) % 4)
-    np.testing.assert_allclose(length.data_bits, 30 * 2.0, rtol=1e-6)
-
-
-def test_bits_are_summed_over_the_places_of_a_row():
-    inputs = keras.Input((5, 3))
-    model = with_noise(inputs, DenseVariational(1)(inputs))
-    y = GENERATOR.normal(size=(6, 5, 1))
-    x = GENERATOR.normal(size=(6, 5, 3))
-    length = description_length(prune(model, 1.0), x, y)
-    exact = -stats.norm.logpdf(y, 0.0, 0.7).sum() / math.log(2)
-    np.testing.assert_allclose(length.data_bits, exact, rtol=1e-6)
 
 
 def mixture():

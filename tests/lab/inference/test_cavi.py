@@ -4,8 +4,7 @@ import math
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from scipy import integrate, special, stats
+from scipy import integrate, stats
 
 import tfbbb
 from tfbbb.lab.inference import CAVI, SVI
@@ -98,20 +97,6 @@ def test_bound_is_below_the_evidence_and_near_it():
     assert evidence - 0.2 < bounds[-1] < evidence
 
 
-def test_gamma_divergence_is_that_of_quadrature():
-    one, other = Gamma(3.0, 2.0), Gamma(1.5, 0.7)
-    densities = [stats.gamma(g.shape, scale=1 / g.rate) for g in (one, other)]
-    expected, _ = integrate.quad(
-        lambda v: (
-            densities[0].pdf(v) * (densities[0].logpdf(v) - densities[1].logpdf(v))
-        ),
-        1e-12,
-        30.0,
-    )
-    assert one.kl_divergence(other) == pytest.approx(expected, rel=1e-7)
-    assert one.mean_log == pytest.approx(special.digamma(3.0) - math.log(2.0))
-
-
 @pytest.mark.parametrize("factorised", [False, True])
 def test_minibatches_reach_the_optimum_of_coordinate_ascent(factorised):
     generator = np.random.default_rng(3)
@@ -157,39 +142,6 @@ def test_model_has_the_exact_posterior_in_raw_units():
     assert model.log_evidence == pytest.approx(EVIDENCE, rel=1e-6)
     assert model.diagnostics["log_evidence_is"] == "lower bound"
     json.dumps(model.inference.get_config())
-
-
-def test_noise_is_that_of_the_rows():
-    likelihood = tfbbb.likelihoods.Normal(standardize=True)
-    network = linear_network(likelihood, True, "gamma_normal")
-    model = CAVI("factorised").fit(network, X, 10.0 * Y + 3.0)
-    prediction = model.predictive(X, method="local")
-    noise = float(np.sqrt(np.asarray(prediction.aleatoric)[0, 0])) / 10.0
-    # The relative error of an estimate from 40 rows is 1 / sqrt(80).
-    assert noise == pytest.approx(NOISE, rel=0.3)
-    fitted = np.asarray(prediction.mean)[:, 0]
-    assert np.corrcoef(fitted, Y)[0, 1] > 0.8
-    # Three standard errors of the mean of 40 rows.
-    error = fitted.mean() - 3.0 - 10.0 * Y.mean()
-    assert abs(error) < 3 * 10.0 * NOISE / math.sqrt(40)
-
-
-def test_stochastic_method_is_near_coordinate_ascent():
-    networks = [linear_network(prior="gamma_normal") for _ in range(2)]
-    exact = CAVI().fit(networks[0], X, Y)
-    model = SVI(batch_size=10, epochs=100).fit(networks[1], X, Y, verbose=0)
-    assert exact.log_evidence - 1.0 < model.log_evidence < exact.log_evidence + 1e-6
-    assert len(model.diagnostics["bound"]) == 100
-
-
-def test_rows_of_a_shuffled_dataset_keep_their_targets():
-    arrays = X.astype("float32"), Y.astype("float32")
-    dataset = tf.data.Dataset.from_tensor_slices(arrays).shuffle(40, seed=1).batch(7)
-    found, expected = (
-        CAVI().fit(linear_network(), *data).log_evidence
-        for data in ((dataset,), (X, Y))
-    )
-    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(

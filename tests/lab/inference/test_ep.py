@@ -136,22 +136,6 @@ def test_clutter_problem_is_close_to_quadrature():
     np.testing.assert_allclose(found.log_evidence, log_z, atol=0.02)
 
 
-def test_clutter_moments_in_two_dimensions_are_those_of_quadrature():
-    mean, cov = np.array([0.5, -0.3]), np.array([[0.8, 0.2], [0.2, 0.5]])
-    y = np.array([1.5, 0.4])
-
-    def log_site(w):
-        signal = -0.5 * ((y - w) ** 2).sum(1) - math.log(2 * math.pi)
-        clutter = stats.multivariate_normal(np.zeros(2), 4.0 * np.eye(2)).logpdf(y)
-        return np.logaddexp(math.log(0.7) + signal, math.log(0.3) + clutter)
-
-    expected = by_quadrature(log_site, mean, cov)
-    sites = ClutterSites(y[None], ratio=0.3, clutter_scale=2.0)
-    found = sites.tilted(np.array([0]), mean[None], cov[None])
-    for value, exact in zip(found, expected, strict=True):
-        np.testing.assert_allclose(value[0], exact, rtol=1e-8)
-
-
 def linear_network(likelihood, use_bias=False, **options):
     inputs = keras.Input((2,))
     prior = tfbbb.priors.Normal(PRIOR_SCALE)
@@ -172,66 +156,6 @@ def test_model_has_the_posterior_and_the_evidence_in_raw_units():
     assert model.log_evidence == pytest.approx(found.log_evidence, rel=1e-6)
     assert model.diagnostics["converged"]
     json.dumps(model.inference.get_config())
-
-
-def test_standard_units_change_the_evidence_by_the_scale():
-    # The prior is in standard units, so the exact evidence is of the scaled targets.
-    likelihood = tfbbb.likelihoods.Normal(scale=NOISE)
-    model = ExpectationPropagation().fit(linear_network(likelihood), X, Y)
-    scale = Y.std()
-    evidence = stats.multivariate_normal(
-        np.full(30, Y.mean()),
-        NOISE**2 * np.eye(30) + (scale * PRIOR_SCALE) ** 2 * X @ X.T,
-    ).logpdf(Y)
-    assert model.log_evidence == pytest.approx(evidence, rel=1e-5)
-
-
-def test_kernel_and_bias_have_one_normal():
-    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    model = ExpectationPropagation().fit(linear_network(likelihood, True), X, Y)
-    design = np.column_stack([X, np.ones(30)])
-    precision = design.T @ design / NOISE**2 + np.eye(3) / PRIOR_SCALE**2
-    layer = model.variational_layers[0]
-    factor = np.concatenate(
-        [
-            weight.posterior.factor(weight.parameters)
-            for weight in layer.variational_weights
-        ]
-    )
-    np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(precision), rtol=1e-3)
-    mean = np.linalg.solve(precision, design.T @ Y / NOISE**2)
-    np.testing.assert_allclose(layer.bias.mean, mean[2:], rtol=1e-5)
-    # The output's variance has the covariance of kernel and bias.
-    far = np.add(X, [3.0, 0.0])
-    ones = np.column_stack([far, np.ones(30)])
-    expected = ((ones @ np.linalg.inv(precision)) * ones).sum(1)
-    draws = 4000
-    found = model.predictive(far, num_samples=draws, method="weight", seed=0).epistemic
-    error = 5 * math.sqrt(2 / draws)
-    np.testing.assert_allclose(np.asarray(found)[:, 0], expected, rtol=error)
-
-
-def test_logistic_model_predicts_by_its_posterior():
-    model = ExpectationPropagation().fit(
-        linear_network("bernoulli", use_bias=True), X, LABELS
-    )
-    design = np.column_stack([X, np.ones(30)])
-    found = expectation_propagation(
-        LogisticSites(design, LABELS), (np.zeros(3), np.full(3, PRIOR_SCALE**2))
-    )
-    layer = model.variational_layers[0]
-    np.testing.assert_allclose(layer.bias.mean, found.mean[2:], rtol=1e-5)
-    variances = np.diag(found.covariance)
-    np.testing.assert_allclose(layer.kernel.variance[:, 0], variances[:2], rtol=1e-4)
-    prediction = model.predictive(X, 4000, method="weight", seed=0)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    deviations = np.sqrt(((design @ found.covariance) * design).sum(1))
-    expected = special.expit(
-        (design @ found.mean)[:, None] + np.outer(deviations, nodes)
-    )
-    difference = prediction.probabilities[:, 1] - expected @ weights / weights.sum()
-    error = 5 * prediction.mean_standard_error[:, 1]
-    np.testing.assert_array_less(np.abs(difference), error + 1e-5)
 
 
 @pytest.mark.parametrize(

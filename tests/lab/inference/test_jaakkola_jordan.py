@@ -99,15 +99,6 @@ def test_model_has_the_posterior_and_the_bound():
     json.dumps(model.inference.get_config())
 
 
-def test_a_bias_is_a_column_of_ones():
-    model = JaakkolaJordan().fit(network(use_bias=True), X, LABELS)
-    found = local_bound(
-        np.column_stack([X, np.ones(30)]), LABELS, (np.zeros(3), np.full(3, 0.49))
-    )
-    layer = model.variational_layers[0]
-    np.testing.assert_allclose(layer.bias.mean, found.mean[2:], rtol=1e-5)
-
-
 def test_other_models_are_refused_by_name():
     with pytest.raises(ValueError, match="JaakkolaJordan takes the likelihood"):
         JaakkolaJordan().fit(network("normal"), X, LABELS)

@@ -8,12 +8,9 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.lab.inference import PBP
-from tfbbb.lab.inference.gamma import Gamma
 from tfbbb.lab.inference.pbp import (
-    _updated_gamma,
     filter_rows,
     output_moments,
-    refine_prior,
 )
 
 GENERATOR = np.random.default_rng(0)
@@ -99,68 +96,6 @@ def test_filter_of_one_weight_is_the_conjugate_posterior():
     np.testing.assert_allclose(log_z, evidence, rtol=1e-10)
 
 
-def test_filter_follows_the_derivatives_of_log_z():
-    means, variances = random_q([(1, 1), (1, 1)])
-    noise = 0.5
-    new_means, new_variances, _, log_z = filtered(
-        means, variances, (2.0, noise), np.array([[0.8]]), np.array([[0.6]])
-    )
-    mean, variance = output_moments(means, variances, tf.constant([[0.8]], tf.float64))
-    total = float(variance[0, 0]) + noise
-    expected = -0.5 * (
-        math.log(2 * math.pi * total) + (0.6 - float(mean[0, 0])) ** 2 / total
-    )
-    np.testing.assert_allclose(log_z, expected, rtol=1e-12)
-    # The update follows from derivatives of log Z.
-    step = 1e-5
-    for layer in range(2):
-        shifted = []
-        for delta in (-step, step):
-            moved = [m + delta * (i == layer) for i, m in enumerate(means)]
-            shifted.append(
-                filtered(
-                    moved, variances, (2.0, noise), np.array([[0.8]]), np.array([[0.6]])
-                )[3]
-            )
-        gradient = float(shifted[1] - shifted[0]) / (2 * step)
-        change = float(new_means[layer][0, 0] - means[layer][0, 0])
-        np.testing.assert_allclose(
-            change, float(variances[layer][0, 0]) * gradient, rtol=1e-6
-        )
-        assert new_variances[layer][0, 0] > 0
-
-
-def test_noise_precision_approaches_the_conjugate_update():
-    # Without other variance the exact posterior is Gamma(a + 1/2, b + square / 2); the
-    # paper's approximation of Z has a relative error of the order 1 / a.
-    shape, rate, square = 2000.0, 500.0, 0.4
-    found = _updated_gamma(
-        Gamma(*(tf.constant(v, tf.float64) for v in (shape, rate))),
-        tf.constant(square, tf.float64),
-        tf.constant(0.0, tf.float64),
-    )
-    exact = (shape + 0.5) / (rate + square / 2)
-    mean = float(found.shape / found.rate)
-    np.testing.assert_allclose(mean - shape / rate, exact - shape / rate, rtol=0.02)
-    np.testing.assert_allclose(
-        float(found.shape / found.rate**2), exact**2 / (shape + 0.5), rtol=1e-4
-    )
-
-
-def test_refined_prior_is_the_product_of_cavity_and_prior():
-    data = np.array([3.0, 2.0])  # Natural parameters of the data, the cavity.
-    factor = np.array([[0.4, 0.9, 0.2, 0.1]])
-    natural = data + factor[0, :2]
-    weights = np.array([[natural[0] / natural[1], 1 / natural[1]]])
-    precision = tuple(tf.constant(v, tf.float64) for v in (6.2, 6.1))
-    (shape, rate), found, factors = refine_prior(precision, weights, factor)
-    prior_precision = (6.0 - 1.0) / 6.0
-    np.testing.assert_allclose(found[0, 1], 1 / (2.0 + prior_precision), rtol=1e-12)
-    np.testing.assert_allclose(found[0, 0], 3.0 / (2.0 + prior_precision), rtol=1e-12)
-    np.testing.assert_allclose(factors[0, :2], [0.0, prior_precision], atol=1e-12)
-    np.testing.assert_allclose(factors[0, 2:], [shape - 6.0, rate - 6.0], rtol=1e-9)
-
-
 def test_network_learns_function_and_noise(fitted):
     grid = np.linspace(-1.8, 1.8, 30)[:, None]
     prediction = fitted.predictive(grid, method="local")
@@ -181,27 +116,6 @@ def test_returned_weights_have_the_prior_of_the_paper(fitted):
     assert last.bias_prior == tfbbb.priors.GammaNormal(6.0, 6.0 / 21)
 
 
-def test_keras_models_and_given_noise():
-    sequential = keras.Sequential(
-        [
-            keras.Input((1,)),
-            keras.layers.Normalization(mean=0.0, variance=1.3),
-            keras.layers.Dense(10, "relu"),
-            keras.layers.Dense(10, "relu", use_bias=False),
-            keras.layers.Dense(2),
-        ]
-    )
-    likelihood = tfbbb.likelihoods.Normal(scale=0.3)
-    targets = np.stack([Y, -2.0 * Y], 1)
-    model = PBP(epochs=10).fit(
-        sequential, X, targets, likelihood=likelihood, batch_size=50, verbose=0
-    )
-    prediction = model.predictive(X, method="local")
-    np.testing.assert_allclose(prediction.aleatoric, 0.3**2, rtol=1e-5)
-    error = np.asarray(prediction.mean) - targets
-    assert np.all(np.sqrt(np.mean(error**2, 0)) < [1.0, 2.0])
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -215,20 +129,6 @@ def test_keras_models_and_given_noise():
 def test_other_models_are_refused_by_name(options):
     with pytest.raises(ValueError, match=r"PBP (takes|needs|fits).*Received:"):
         PBP().fit(network(**options), X, Y)
-
-
-def test_a_layer_called_twice_is_refused():
-    inputs = keras.Input((20,))
-    layer = tfbbb.layers.DenseVariational(20, activation="relu")
-    outputs = tfbbb.layers.DenseVariational(1)(layer(layer(inputs)))
-    model = tfbbb.BayesianModel(inputs, outputs)
-    with pytest.raises(ValueError, match="called more than once"):
-        PBP().fit(model, np.zeros((5, 20)), Y[:5])
-
-
-def test_features_in_large_units_get_a_warning():
-    with pytest.warns(UserWarning, match=r"feature 0 .* 1e\+03"):
-        PBP(epochs=1).fit(network(), 1000.0 * np.ones((5, 1)), Y[:5], verbose=0)
 
 
 def test_row_weights_are_refused():

@@ -52,6 +52,27 @@ OUTER = (
 )
 
 
+# Files and folders whose functions run op by op: a trace takes longer than the few
+# calls of a test. A test of many steps, or of what is compiled, has the fixture
+# `compiled_functions`.
+EAGER = (
+    "tests/bayes/",
+    "tests/inference/test_curvature.py",
+    "tests/inference/test_laplace.py",
+    "tests/inference/test_network_function.py",
+    "tests/inference/test_requirements.py",
+    "tests/keras_programs/",
+    "tests/layers/",
+    "tests/model/",
+    "tests/prediction/",
+    "tests/scores/",
+    "tests/test_copies.py",
+    "tests/test_dtype_policies.py",
+    "tests/test_places.py",
+    "tests/test_with_posterior.py",
+)
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Imports the packages whose examples are collected, as a program does.
 
@@ -110,6 +131,27 @@ def no_compiled_functions() -> Iterator[None]:
     # The C library of Linux keeps what was freed, for the next arrays.
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def functions_run_eagerly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs the functions of the files in `EAGER` op by op."""
+    if not request.node.nodeid.startswith(EAGER) or "tensorflow" not in sys.modules:
+        yield
+        return
+    from tests.repeated_calls import running_functions
+
+    with running_functions(eagerly=True):
+        yield
+
+
+@pytest.fixture
+def compiled_functions() -> Iterator[None]:
+    """Compiles functions in a test of a file of `EAGER`."""
+    from tests.repeated_calls import running_functions
+
+    with running_functions(eagerly=False):
+        yield
 
 
 @pytest.fixture(autouse=True)

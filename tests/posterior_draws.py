@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfbbb
-from tests.repeated_calls import repeated
+from tests.repeated_calls import repeated, running_functions
 from tfbbb.prediction.blocks import MAX_FLOATS, block_sizes
 from tfbbb.prediction.plan import plan_for
 from tfbbb.prediction.program import Program
@@ -38,7 +38,9 @@ def engine_draws(
         return program.outputs(inputs, moments, draws)[0]
 
     if compiled:
-        outputs = tf.function(outputs, autograph=False)
+        outputs = running_functions(eagerly=False)(
+            tf.function(outputs, autograph=False)
+        )
     num_rows = len(tf.nest.flatten(inputs)[0])
     rounds = program.sizes.num_rounds(num_samples if mirrored else 2 * num_samples)
     rows, block = block_sizes(program.sizes, num_rows, rounds, max_floats)

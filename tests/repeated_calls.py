@@ -1,8 +1,23 @@
 """A function's results over many calls, as tests of draws need them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import tensorflow as tf
 
 
+@contextmanager
+def running_functions(*, eagerly: bool) -> Iterator[None]:
+    """Runs the functions of TensorFlow op by op, or compiles them."""
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(eagerly)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
+
+
+@running_functions(eagerly=False)
 def repeated(function, number):
     """Returns the stacked results of `function()` as arrays, one for each of its calls.
 

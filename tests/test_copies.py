@@ -7,8 +7,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras.wrappers import SKLearnClassifier
-from sklearn.base import clone as sklearn_clone
 
 import tfbbb
 from tfbbb import likelihoods, recalibration
@@ -18,7 +16,6 @@ from tfbbb.model.inference_result import InferenceResult
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(24, 3)).astype("float32")
 Y = 500.0 + 30.0 * X[:, :2] + 5.0 * GENERATOR.normal(size=(24, 2))
-LABELS = np.arange(24) % 3
 
 
 def untrained(cls=tfbbb.BayesianModel, units=2, likelihood="student_t", **options):
@@ -67,14 +64,11 @@ def cloned(**options):
 
 UNTRAINED = {
     "clone": cloned(),
-    "clone of layers": cloned(clone_function=from_own_config),
     "clone on tensors": lambda model: cloned(input_tensors=keras.Input((3,)))(model),
-    "clone by calls": cloned(call_function=lambda layer, *args: layer(*args)),
     "recursive clone": cloned(recursive=True),
     "config": from_own_config,
     "json": from_json,
     "nested": nested(),
-    "nested, recursive": nested(recursive=True),
 }
 
 
@@ -137,23 +131,6 @@ def test_fitted_copies_answer_alike(fitted, copied, tmp_path):
     assert fitted.likelihood.target_shift.numpy().min() > 400
 
 
-def test_clone_with_another_operation_has_no_recalibration(fitted):
-    def doubled(layer, *args):
-        return 2.0 * layer(*args)
-
-    new = cloned(clone_function=lambda layer: layer, call_function=doubled)(fitted)
-    assert new.likelihood.adapted
-    assert new.recalibration is new.inference is None
-
-
-def test_new_weights_discard_the_recalibration(fitted):
-    new = copy.deepcopy(fitted)
-    with pytest.warns(UserWarning, match="New weights discard the recalibration"):
-        new.set_weights(fitted.get_weights())
-    assert new.recalibration is None
-    assert new.extrapolation is not None
-
-
 @keras.saving.register_keras_serializable(package="test_copies")
 class Scaled(tfbbb.BayesianModel):
     def __init__(self, inputs, outputs, name=None, *, factor=1.0, **options):
@@ -165,13 +142,6 @@ class Scaled(tfbbb.BayesianModel):
 class Told(Scaled):
     def get_config(self):
         return {**super().get_config(), "factor": self.factor}
-
-
-class OfUnits(tfbbb.BayesianModel):
-    def __init__(self, units=2, **options):
-        inputs = keras.Input((3,))
-        super().__init__(inputs, DenseVariational(units)(inputs), **options)
-        self.units = units
 
 
 @pytest.mark.parametrize(
@@ -190,15 +160,6 @@ def test_an_argument_that_no_config_tells_is_refused():
     with pytest.raises(NotImplementedError, match=r"`factor`.*Define `get_config`"):
         keras.models.clone_model(model)
     assert cloned()(untrained(Told, factor=[1, 2])).factor == [1, 2]
-
-
-def test_a_class_that_makes_its_layers_is_copied_by_its_config():
-    model = OfUnits(3, likelihood="categorical")
-    new = from_own_config(model)
-    assert new.units == 3
-    assert isinstance(new.likelihood, likelihoods.Categorical)
-    with pytest.raises(TypeError, match=r"`OfUnits.from_config.*Received"):
-        keras.models.clone_model(model)
 
 
 def test_an_average_is_copied_with_its_recalibration_or_refused():
@@ -224,15 +185,6 @@ def test_models_made_with_one_likelihood_have_one_each():
     np.testing.assert_array_equal(likelihood.raw_noise, before)
     with pytest.raises(ValueError, match=r"parameters of another shape.*\(2,\) for"):
         untrained(units=1, likelihood=likelihood)
-
-
-@pytest.mark.parametrize("cloned", [lambda x: x, sklearn_clone], ids=["it", "clone"])
-def test_wrappers_for_scikit_learn_train_the_same_model(cloned):
-    model = untrained(units=3, likelihood="categorical")
-    wrapper = cloned(SKLearnClassifier(model))
-    wrapper.fit(X, LABELS, epochs=1, verbose=0)
-    assert isinstance(wrapper.model_.likelihood, likelihoods.Categorical)
-    assert set(wrapper.predict(X)) <= {0, 1, 2}
 
 
 def test_networks_are_taken_in_place_of_inputs_and_outputs():

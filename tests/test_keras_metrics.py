@@ -191,13 +191,6 @@ def test_metrics_of_numbers_compare_the_mean(likelihood, units, k):
 
 
 SEQUENCE = normals(ROWS, STEPS, 1)
-PER_STEP = {name: kind for name, kind in NUMBERS.items() if name not in ("r2", "f1")}
-
-
-def test_several_numbers_per_step_are_compared_one_by_one():
-    x, y = normals(ROWS, STEPS, 2), np.abs(normals(ROWS, STEPS, 2)) + 1.0
-    found = reported(network("normal", x), x, y, named(PER_STEP))
-    check(found, PER_STEP, y, x)
 
 
 @pytest.mark.parametrize(
@@ -215,13 +208,6 @@ def test_classes_of_steps_and_pixels_are_compared_one_by_one(form, places):
     check(found, several, one_hot, softmax(x))
     check(found, OF_CLASSES, y, x.argmax(axis=-1))
     assert found["acc"] == pytest.approx(np.mean(x.argmax(axis=-1) == y))
-
-
-def test_labels_per_step_are_compared_one_by_one():
-    y = (SEQUENCE + normals(ROWS, STEPS, 1) > 0).astype("int32")
-    kinds = {name: kind for name, kind in BINARY.items() if name != "f1"}
-    found = reported(network("bernoulli", SEQUENCE), SEQUENCE, y[..., 0], named(kinds))
-    check(found, kinds, y.astype("float32"), sigmoid(SEQUENCE))
 
 
 WEIGHTS = GENERATOR.uniform(0.5, 2.0, size=ROWS).astype("float32")
@@ -292,16 +278,6 @@ def test_void_classes_and_any_masked_targets_do_not_count():
     assert found["accuracy"] == pytest.approx(right, rel=1e-5)
     squares = np.sum((softmax(x) - np.eye(4)[y]) ** 2, axis=-1)
     assert found["brier_score"] == pytest.approx(squares[counted].mean(), rel=1e-5)
-
-
-def test_masked_numbers_may_be_missing():
-    x, marked, mask = masked_sequences(2)
-    y = np.where(mask[..., None], x + 1.0, np.nan)
-    scores = [*named({"mse": ELEMENTWISE["mse"]}), metrics.RootMeanSquaredError()]
-    model = network(likelihoods.Normal(scale=1.0), x, masked=True)
-    found = reported(model, marked, y, scores)
-    assert found["mse"] == pytest.approx(1.0, rel=1e-5)
-    assert found["root_mean_squared_error"] == pytest.approx(1.0, rel=1e-5)
 
 
 def test_masked_steps_do_not_count_in_scores():
@@ -403,22 +379,6 @@ def test_own_metrics_get_what_a_plain_network_gives():
         network("categorical", LOGITS), LOGITS, INDEX, [OwnIoU(4, name="own")]
     )
     check(found, {"own": OF_CLASSES["iou"]}, INDEX, LOGITS.argmax(axis=1))
-
-
-def test_functions_of_keras_are_compared_as_their_classes():
-    chosen = [
-        keras.metrics.categorical_accuracy,
-        keras.metrics.sparse_categorical_accuracy,
-        keras.losses.CategoricalCrossentropy(name="loss_object"),
-        "mse",
-    ]
-    found = reported(network("categorical", LOGITS), LOGITS, INDEX, chosen)
-    one_hot = np.eye(4, dtype="float32")[INDEX]
-    right = np.mean(LOGITS.argmax(axis=1) == INDEX)
-    assert found["categorical_accuracy"] == pytest.approx(right)
-    assert found["sparse_categorical_accuracy"] == pytest.approx(right)
-    check(found, {"mse": ELEMENTWISE["mse"]}, one_hot, softmax(LOGITS))
-    assert np.isfinite(found["loss_object"])
 
 
 @pytest.mark.parametrize(

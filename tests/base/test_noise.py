@@ -66,13 +66,6 @@ def test_entries_places_and_seeds_are_uncorrelated():
             assert abs(correlation(first, second)) < 4.0
 
 
-def test_folding_in_several_places_folds_in_each_in_turn():
-    np.testing.assert_array_equal(
-        noise.fold(SEED, 1, 2), noise.fold(noise.fold(SEED, 1), 2)
-    )
-    assert not np.array_equal(noise.fold(SEED, 1, 2), noise.fold(SEED, 2, 1))
-
-
 def assert_standard_normal(values):
     """Asserts the distribution, and moments to the sixth within 4.5 errors."""
     values = np.asarray(values, np.float64).ravel()
@@ -101,46 +94,12 @@ def test_noise_is_standard_normal():
         assert_standard_normal(half)
 
 
-def test_two_numbers_of_one_word_are_independent():
-    x, y = np.split(noise.normal(SEED, (MANY,)).numpy(), 2)
-    assert_independent(x, y)
-    # Radius and angle are what the word is made of: 12 of its bits, and 20.
-    radius, angle = x**2 + y**2, np.arctan2(y, x)
-    assert stats.kstest(radius, "chi2", args=(2,)).pvalue > 1e-3
-    # A lattice of 4096 angles is within 1 / 4096 of the uniform distribution.
-    distance = stats.kstest(angle, "uniform", args=(-np.pi, 2 * np.pi)).statistic
-    assert distance < 1 / 4096 + stats.kstwobign.isf(1e-3) / math.sqrt(len(angle))
-    assert abs(correlation(radius, np.cos(angle) ** 2)) < 4.5
-
-
 def test_neighbours_seeds_and_places_have_noise_of_their_own():
     values = noise.normal(SEED, (MANY,)).numpy()
     for step in (1, 2, 4, MANY // 2 + 1):
         assert_independent(values, np.roll(values, step))
     for seed in ([3, 5], [4, 4], [4, 3], noise.fold(SEED, 0), noise.fold(SEED, 1)):
         assert_independent(values, noise.normal(tf.constant(seed), (MANY,)))
-
-
-def test_lattice_behind_the_noise_has_the_moments_that_are_promised(monkeypatch):
-    def of_words(words):
-        monkeypatch.setattr(noise, "_words", lambda number, seed: tf.constant(words))
-        values = noise.normal(SEED, (2 * len(words),)).numpy().astype(np.float64)
-        return np.split(values, 2)
-
-    # Every radius once, at the angle 0.
-    radius, zero = of_words(np.arange(-(2**19), 2**19, dtype=np.int32) << 12)
-    np.testing.assert_array_equal(zero, 0.0)
-    assert (radius > 0).all()
-    assert 5.3 < radius.max() < 5.5
-    # E[r^2] = 2, and E[r^4] = 8, E[r^6] = 48 with less in the tails.
-    np.testing.assert_allclose((radius**2).mean(), 2.0, rtol=5e-7)
-    np.testing.assert_allclose((radius**4).mean(), 8.0, rtol=1e-5)
-    np.testing.assert_allclose((radius**6).mean(), 48.0, rtol=1e-4)
-    # Every angle once, at one radius: rounding of single precision is left.
-    x, y = of_words(np.arange(4096, dtype=np.int32))
-    angle = np.arctan2(y, x)
-    for order in (1, 2, 3, 4, 100, 2047):
-        assert abs(np.exp(1j * order * angle).mean()) < 1e-6 * order
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -187,13 +146,3 @@ def test_signs_of_a_word_are_fair_and_pairwise_independent():
     threes = words[:, :-2] * words[:, 1:-1] * words[:, 2:]
     assert np.abs(threes.mean(axis=0)).max() < 5.0 / math.sqrt(len(words))
     assert abs(words.prod(axis=1).mean()) < 5.0 / math.sqrt(len(words))
-
-
-def test_signs_are_independent_of_another_seeds_signs_and_noise():
-    signs = noise.signs(SEED, (MANY,)).numpy()
-    for seed in ([3, 5], [4, 4], noise.fold(SEED, 0), noise.fold(SEED, 1)):
-        seed = tf.constant(seed)
-        assert abs(correlation(signs, noise.signs(seed, (MANY,)))) < 4.5
-        values = noise.normal(seed, (MANY,)).numpy()
-        for other in (values, values**2):
-            assert abs(correlation(signs, other)) < 4.5

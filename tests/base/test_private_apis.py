@@ -200,43 +200,6 @@ def test_exports_call(tmp_path):
         assert seen
 
 
-def test_average_loss_in():
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    private_apis.average_loss_in(model, "float64")
-    loss = model.evaluate(np.ones((2, 1)), np.ones((2, 1)), verbose=0)
-    assert np.isfinite(loss)
-    assert [x.dtype for x in model.metrics if x.name == "loss"] == ["float64"]
-
-
-def test_compiled_metrics_and_their_functions():
-    own = keras.metrics.MeanSquaredError()
-    inputs = keras.Input((1,))
-    model = keras.Model(inputs, inputs)
-    assert private_apis.compiled_metrics(model, pytest.fail) == ([], [])
-    model.compile(metrics=["accuracy", own], weighted_metrics=["acc"])
-    for _ in range(2):
-        x = tf.ones((2, 1))
-        plain, weighted = private_apis.compiled_metrics(model, lambda x=x: (x, x))
-        assert [metric.name for metric in plain] == ["accuracy", own.name]
-        assert plain[1] is own
-        assert [type(metric) for metric in weighted] == [keras.metrics.BinaryAccuracy]
-    function = private_apis.wrapped_function(weighted[0])
-    assert function is keras.metrics.binary_accuracy
-    assert private_apis.wrapped_function(keras.metrics.AUC()) is None
-
-
-def test_compiled_metrics_are_updated_by_a_function():
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    private_apis.update_compiled_metrics_by(model, pytest.fail)
-    model.compile(metrics=["mae"], run_eagerly=True)
-    updates = []
-    private_apis.update_compiled_metrics_by(model, lambda *given: updates.append(given))
-    (compiled,) = (m for m in model.metrics if m.name == "compile_metrics")
-    compiled.update_state(1.0, 2.0)
-    assert updates == [(1.0, 2.0)]
-
-
 def apply_adam(variable):
     optimizer = keras.optimizers.Adam()
     optimizer.build([variable])
@@ -332,17 +295,6 @@ def value_and_gradient(function, x):
 
 def in_loop(function):
     return lambda x: tf.reduce_sum(tf.map_fn(function, tf.stack([x, x])))
-
-
-def test_initialize_variable():
-    class Sharing(keras.Variable):
-        def _initialize_with_initializer(self, initializer):
-            private_apis.initialize_variable(self, shared)
-
-    shared = tf.Variable([1.0])
-    variable = Sharing(lambda shape, dtype: tf.ones(shape, dtype), shape=(1,))
-    shared.assign([2.0])
-    np.testing.assert_array_equal(variable, [2.0])
 
 
 def test_custom_gradient():

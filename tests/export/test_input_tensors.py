@@ -1,18 +1,13 @@
 """An exported model takes the inputs that the live model takes."""
 
-import json
-from types import SimpleNamespace
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import tfbbb
-from service.api.open_inference.schemas import model_metadata
 from service.predicting.table import from_columns, from_rows
 from tfbbb.export.inputs import to_tensors
-from tfbbb.export.reader import read_signatures
 from tfbbb.layers import Conv2DVariational, DenseVariational, EmbeddingVariational
 
 GENERATOR = np.random.default_rng(0)
@@ -152,28 +147,6 @@ def test_values_outside_the_type_of_an_input_are_refused(case):
             model.predictive(x)
         with pytest.raises(ValueError, match=rf"Row \d, column .*{ending}"):
             loaded.predictive(x)
-
-
-def test_open_inference_describes_types_and_shapes(case):
-    model, x, _, loaded, path = case
-    described = model_metadata(
-        SimpleNamespace(
-            model_spec=SimpleNamespace(name="model"),
-            metadata={
-                "manifest": json.loads(loaded.manifest.to_json()),
-                "signature_def": {"signature_def": read_signatures(path)},
-            },
-        ),
-        ["1"],
-    ).inputs
-    found = {tensor.name: (tensor.datatype, tensor.shape) for tensor in described}
-    if isinstance(x, dict):
-        types = {"age": "FP32", "rooms": "INT32", "city": "BYTES", "sold": "BOOL"}
-        assert found == {name: (datatype, [-1]) for name, datatype in types.items()}
-    else:
-        types = {"int32": "INT32", "uint8": "UINT8", "string": "BYTES"}
-        datatype = types.get(model.inputs[0].dtype, "FP64")
-        assert found == {"inputs": (datatype, [-1, *x.shape[1:]])}
 
 
 @pytest.mark.parametrize("shape", [(None,), (None, 3), ()])

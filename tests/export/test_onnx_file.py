@@ -69,18 +69,6 @@ def test_members_and_a_recalibration_answer_as_live(tmp_path: Path) -> None:
     assert_as_live(found, live.predictive(X, 30, "weight"))
 
 
-def test_a_normalization_answers_as_live(tmp_path: Path) -> None:
-    standardize = keras.layers.Normalization()
-    standardize.adapt(100.0 + 5.0 * X)
-    inputs = keras.Input((3,))
-    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(standardize(inputs)))
-    x = 100.0 + 5.0 * X[::-1]
-    live.export_predictive(tmp_path / "a.onnx", format="onnx")
-    assert_as_live(
-        run(tmp_path / "a.onnx", {"inputs": x}), live.predictive(x, 100, "weight")
-    )
-
-
 def test_convolutions_answer_as_live(tmp_path: Path) -> None:
     inputs = keras.Input((16,))
     image = keras.layers.Reshape((4, 4, 1))(inputs)

@@ -8,7 +8,6 @@ import pytest
 
 import tfbbb
 from tests import exported_models
-from tests.exported_manifests import CLASSES
 from tfbbb.export.inputs import InputError
 from tfbbb.export.manifest import ManifestError
 from tfbbb.export.reader import read_signatures
@@ -119,23 +118,6 @@ def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
         "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
         "method='weight', num_rows=442>"
     )
-
-
-def test_classes_are_answered_as_probabilities(classification: Path) -> None:
-    model = load(classification)
-    answer = model.predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
-    assert set(answer) == {
-        "probabilities",
-        "entropy",
-        "mutual_information",
-        "mean_standard_error",
-    }
-    assert model.manifest.classes == CLASSES
-    np.testing.assert_allclose(answer["probabilities"].sum(axis=1), 1.0, rtol=1e-6)
-    assert answer["probabilities"].argmax(axis=1).tolist() == [0, 2]
-    assert model.ask("sample", [[9.0, 0.0, 0.0]], None, 5).tolist() == [[0]] * 5
-    with pytest.raises(ValueError, match="no quantiles"):
-        model.ask("quantiles", X, [0.5])
 
 
 @pytest.mark.parametrize(

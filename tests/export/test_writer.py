@@ -1,8 +1,5 @@
 """Exported models answer as the live ones do, with TensorFlow alone."""
 
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +16,6 @@ from tests.small_disk import small_disk
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.export import Manifest, load, write_saved_model
-from tfbbb.export.versions import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
 
@@ -114,47 +110,6 @@ def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
     return case.live.predictive(
         case.x, num_samples=num_samples, method=case.loaded.manifest.method, seed=seed
     )
-
-
-def test_samples_are_one_of_each_draw_with_noise(two_targets: SimpleNamespace) -> None:
-    prediction = live(two_targets, 2000, 3)
-    drawn = two_targets.loaded.ask("sample", X, None, 2000, 3)
-    assert drawn.shape == (2000, 20, 2)
-    # Of the mixture: its mean and variance, within four standard errors (the draws'
-    # kurtosis stays below 5), and its quantiles, whose ranks are binomial.
-    error = prediction.stddev / np.sqrt(2000)
-    assert np.all(np.abs(drawn.mean(axis=0) - prediction.mean) < 4.0 * error)
-    np.testing.assert_allclose(
-        drawn.var(axis=0), prediction.variance, rtol=4.0 * np.sqrt(4.0 / 2000)
-    )
-    below = (drawn < prediction.quantile(0.2)).mean(axis=0)
-    assert np.all(np.abs(below - 0.2) < 4.0 * np.sqrt(0.2 * 0.8 / 2000))
-    np.testing.assert_array_equal(
-        drawn, two_targets.loaded.ask("sample", X, None, 2000, 3)
-    )
-
-
-def test_default_signature_answers_with_the_defaults_of_the_manifest(
-    case: SimpleNamespace,
-) -> None:
-    manifest = case.loaded.manifest
-    features = {feature.tensor: feature.name for feature in manifest.features}
-    tensors = (
-        {"inputs": tf.constant(case.x)}
-        if manifest.inputs == "matrix"
-        else {
-            tensor: tf.constant(
-                case.x[name].tolist(),
-                tf.string if case.x[name].dtype == object else tf.float32,
-            )
-            for tensor, name in features.items()
-        }
-    )
-    answer = case.signatures["serving_default"](**tensors)
-    expected = case.loaded.predict(case.x)
-    assert set(expected) - set(answer) == {"mean_standard_error"}
-    for name, value in answer.items():
-        np.testing.assert_allclose(value, expected[name], **CLOSE)
 
 
 def test_signatures_have_the_types_and_shapes_that_they_promise(
@@ -275,76 +230,6 @@ def test_manifest_says_what_the_model_is(
     assert untrained.method == "weight"
     assert (untrained.default_num_samples, untrained.default_seed) == (2, -7)
     assert classes.loaded.manifest.classes == ("no", "some", "all")
-
-
-@pytest.mark.slow
-def test_answers_need_tensorflow_only(
-    one_target: SimpleNamespace,
-    two_targets: SimpleNamespace,
-    classes: SimpleNamespace,
-    tmp_path: Path,
-) -> None:
-    program = """
-import sys
-for name in ("keras", "tf_keras", "tensorflow_probability", "tfbbb"):
-    sys.modules[name] = None  # Importing it raises.
-import numpy as np
-import tensorflow as tf
-for number, path in enumerate(sys.argv[2:]):
-    signature = tf.saved_model.load(path).signatures["predict"]
-    answer = signature(
-        inputs=tf.constant(np.load(sys.argv[1])),
-        num_samples=tf.constant(10),
-        seed=tf.constant(4),
-    )
-    np.savez(f"{sys.argv[1]}.{number}", **{k: v.numpy() for k, v in answer.items()})
-"""
-    cases = (one_target, two_targets, classes)
-    np.save(tmp_path / "x.npy", X)
-    paths = [case.path for case in cases]
-    subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "x.npy", *paths], check=True
-    )
-    for number, case in enumerate(cases):
-        with np.load(tmp_path / f"x.npy.{number}.npz") as answer:
-            for name, value in case.loaded.predict(X, 10, 4).items():
-                np.testing.assert_allclose(answer[name], value, **CLOSE)
-
-
-def test_saved_model_moves_and_a_killed_export_leaves_nothing(
-    one_target: SimpleNamespace, tmp_path: Path
-) -> None:
-    one_target.live.save(tmp_path / "model.keras")
-    np.save(tmp_path / "x.npy", X)
-    program = """
-import os, sys, time
-from pathlib import Path
-import keras, numpy as np, tfbbb.model
-folder = Path(sys.argv[1])
-model = keras.saving.load_model(folder / "model.keras")
-prediction = model.predictive(np.load(folder / "x.npy"), num_samples=50, method="local")
-np.savez(folder / "answer.npz", mean=prediction.mean, variance=prediction.variance)
-def hang(descriptor):
-    print("flushing", flush=True)
-    time.sleep(600)
-os.fsync = hang
-model.export_predictive(folder / "registry" / "name" / "1")
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"flushing\n"
-        process.send_signal(signal.SIGKILL)
-
-    expected = one_target.live.predictive(X, num_samples=50, method="local")
-    with np.load(tmp_path / "answer.npz") as answer:
-        np.testing.assert_allclose(answer["mean"], expected.mean, **CLOSE)
-        np.testing.assert_allclose(answer["variance"], expected.variance, **CLOSE)
-
-    path = tmp_path / "registry" / "name" / "1"
-    assert not path.exists()
-    assert next_version(path.parent) == path
 
 
 def test_full_disk_is_named(two_targets: SimpleNamespace, tmp_path: Path) -> None:

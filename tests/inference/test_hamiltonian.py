@@ -1,7 +1,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy import special, stats
 
 import tfbbb
@@ -127,42 +126,6 @@ def test_noise_is_sampled_from_its_posterior():
         sd = np.sqrt((prob * (grid - mean) ** 2).sum())
         assert abs(found.mean() - mean) < 4.0 * sd / np.sqrt(size)
         assert found.std() == pytest.approx(sd, rel=4.0 / np.sqrt(size))
-
-
-class ManyDatasets(LogPosterior):
-    """A posterior of which each state has targets of its own, `own` [K, rows]."""
-
-    def log_likelihood(self, states, rows=None):
-        located = self.outputs(states, self.rows[0])[..., 0]
-        return -0.5 * tf.reduce_sum((self.own - located) ** 2, axis=1) / NOISE**2
-
-
-@pytest.mark.slow
-def test_ranks_of_true_weights_are_uniform():
-    # Simulation-based calibration (Talts et al. 2018): weights from the prior, targets
-    # from the weights, and the rank of each weight among thinned draws.
-    count, kept, thinning = 240, 19, 5
-    target = ManyDatasets(linear_model(normal_of_known_noise()), X, Y)
-    random = np.random.default_rng(1)
-    weights = random.normal(size=(count, 3)).astype("float32")
-    located = target.outputs(tf.constant(weights), X)[..., 0].numpy()
-    target.own = located + NOISE * random.normal(size=located.shape).astype("float32")
-    method = NUTS(
-        num_draws=kept * thinning,
-        num_warmup=100,
-        num_chains=count,
-        members=4,
-        map_steps=20,
-        max_tree_depth=5,
-    )
-    draws, _ = method.sample(target)
-    ranks = (draws[::thinning] < weights).sum(axis=0)
-    for of_weight in ranks.T:
-        counts = np.bincount(of_weight, minlength=kept + 1)
-        assert stats.chisquare(counts).pvalue > 1e-3
-        assert of_weight.mean() == pytest.approx(
-            kept / 2, abs=4.0 * np.sqrt(kept * (kept + 2) / 12 / count)
-        )
 
 
 def test_scales_of_priors_are_found():

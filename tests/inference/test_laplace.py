@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import special, stats
-from sklearn.datasets import load_diabetes
 
 import tfbbb
 from tfbbb import layers, likelihoods, posteriors, priors
-from tfbbb.inference import MAP, Laplace
+from tfbbb.inference import Laplace
 
 N = 60
 GENERATOR = np.random.default_rng(0)
@@ -169,40 +168,6 @@ def test_logistic_regression_is_that_of_numpy():
         assert new.log_evidence == pytest.approx(evidence, rel=1e-5)
 
 
-def test_evidence_of_two_weights_is_that_of_quadrature():
-    generator = np.random.default_rng(3)
-    x = generator.normal(size=(2000, 2)).astype("float32")
-    y = (x @ [0.5, -0.3] + generator.logistic(size=2000) > 0).astype(int)
-    features, signs = x.astype(float), 2 * y - 1
-
-    def log_joint(weights):
-        logits = weights @ features.T
-        prior = stats.norm(0, 0.8).logpdf(weights).sum(axis=-1)
-        return special.log_expit(signs * logits).sum(axis=-1) + prior
-
-    mode = np.zeros(2)
-    for _ in range(20):
-        p = special.expit(features @ mode)
-        gradient = features.T @ (y - p) - mode / 0.64
-        precision = features.T @ (features * (p * (1 - p))[:, None]) + np.eye(2) / 0.64
-        mode = mode + np.linalg.solve(precision, gradient)
-    inputs = keras.Input((2,))
-    layer = layers.DenseVariational(
-        1, use_bias=False, posterior="point", prior=priors.Normal(scale=0.8)
-    )
-    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood="bernoulli")
-    layer.kernel.variables["mean"].assign(mode[:, np.newaxis])
-    new = Laplace("full", prior_precision=None).fit(model, x, y, verbose=0)
-    step = np.linspace(-8, 8, 61)
-    grid = np.stack(np.meshgrid(step, step, indexing="ij"), axis=-1).reshape(-1, 2)
-    root = np.linalg.cholesky(np.linalg.inv(precision))
-    values = log_joint(mode + grid @ root.T)
-    volume = np.linalg.slogdet(root)[1] + 2 * np.log(step[1] - step[0])
-    exact = special.logsumexp(values) + volume
-    # The error of the approximation is of the order 1 / N.
-    assert new.log_evidence == pytest.approx(exact, abs=2e-3)
-
-
 def test_last_layer_leaves_the_others_points(network):
     method = Laplace("full", "last_layer", prior_precision=2.0)
     new = method.fit(network, X, CLASSES, verbose=0)
@@ -246,51 +211,6 @@ def test_models_are_saved(network, structure, tmp_path):
     np.testing.assert_allclose(again, expected, rtol=1e-5)
     assert loaded.log_evidence == new.log_evidence
     assert loaded.diagnostics == new.diagnostics
-
-
-@pytest.mark.slow
-def test_draws_of_the_network_itself_are_wider_than_a_table_needs():
-    x, y = load_diabetes(return_X_y=True)
-    x, y = (x / x.std(axis=0)).astype("float32"), y[:, np.newaxis]
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((10,))
-    hidden = layers.DenseVariational(20, "relu", prior="normal")(inputs)
-    outputs = layers.DenseVariational(1, prior="normal")(hidden)
-    network = tfbbb.BayesianModel(inputs, outputs)
-    climb = MAP(epochs=200, learning_rate=0.02, batch_size=350)
-    mode = climb.fit(network, x[:350], y[:350], verbose=0)
-    found = Laplace("full").fit(mode, x[:350], y[:350], verbose=0)
-    usual, drawn = (
-        found.predictive(x[350:], method=method) for method in ("auto", "weight")
-    )
-    shares = []
-    for prediction in (usual, drawn):
-        low, high = (np.asarray(end) for end in prediction.interval(0.9))
-        shares.append(np.mean((low < y[350:]) & (y[350:] < high)))
-    assert 0.85 < shares[0] < 0.95 < shares[1]
-    assert np.mean(usual.log_prob(y[350:])) > np.mean(drawn.log_prob(y[350:])) + 0.05
-
-
-def test_an_exported_model_answers_linearised_and_sampled(network, tmp_path):
-    new = Laplace("kron", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
-    new.export_predictive(tmp_path / "1", method="linearised", num_samples=64)
-    exported = tfbbb.load(tmp_path / "1")
-    by = {}
-    for method in ("linearised", "weight"):
-        by[method] = new.predictive(X[:4], num_samples=64, method=method)
-        found = exported.predictive(X[:4], method=method)
-        for name in ("mean", "epistemic", "mutual_information"):
-            expected = getattr(by[method], name)
-            np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-4)
-        np.testing.assert_allclose(
-            found.joint_sample(3), by[method].joint_sample(3), rtol=1e-4
-        )
-    # The network is not linear: the test can fail.
-    assert not np.allclose(by["weight"].mean, by["linearised"].mean, rtol=1e-3)
-    summary = exported.predict(X[:4])
-    np.testing.assert_allclose(
-        summary["probabilities"], by["linearised"].probabilities, rtol=1e-4
-    )
 
 
 def test_a_keras_model_becomes_bayesian():

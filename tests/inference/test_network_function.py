@@ -34,26 +34,6 @@ def test_log_likelihood_and_prior_are_those_of_the_loss(trained):
     assert -float(network.log_prior(values)[0]) == pytest.approx(kl, rel=1e-5)
 
 
-def test_each_weight_vector_has_its_own_noise(trained):
-    network = NetworkFunction(with_posterior(trained, "point", members=2))
-    values = network.split(network.means())
-    raw = np.array([[0.0], [1.0]], "float32")
-    both = network.log_likelihood(values, X, Y, [raw])
-    swapped = network.log_likelihood(values, X, Y, [raw[::-1]])
-    np.testing.assert_allclose(both, swapped[::-1])
-    assert np.abs(both[0] - both[1]).min() > 0
-
-
-def test_other_posteriors_keep_means_units_and_rows(trained):
-    other = with_posterior(trained, "full_covariance_normal", members=3)
-    assert other.num_rows == 40.0
-    np.testing.assert_allclose(other.likelihood.target_scale, Y.std(), rtol=1e-5)
-    means = NetworkFunction(other).means()
-    np.testing.assert_allclose(
-        means, np.repeat(NetworkFunction(trained).means(), 3, 0), atol=1e-6
-    )
-
-
 def test_the_result_of_an_inference_is_saved_and_removed_by_training(trained, tmp_path):
     model = with_posterior(trained, "mean_field_normal")
     model.inference = InferenceResult("Laplace()", -3.5, {"condition": 2.0})

@@ -154,16 +154,3 @@ def test_the_initial_mean_is_scaled_as_in_keras():
 def test_refuses_an_equation_that_does_not_fit(equation, shape, message):
     with pytest.raises(ValueError, match=message):
         EinsumDenseVariational(equation, 5).build(shape)
-
-
-# An axis that the output lacks, and the rows.
-@pytest.mark.parametrize("bias_axes", ["dz", "ac"])
-def test_a_bias_has_axes_of_the_output_other_than_the_rows(bias_axes):
-    layer = EinsumDenseVariational("ab,bc->ac", 5, bias_axes=bias_axes)
-    with pytest.raises(ValueError, match=r"of the output spec|a bias of shape"):
-        layer.build((None, 4))
-
-
-def test_sizes_must_be_positive():
-    with pytest.raises(ValueError, match="Received: a kernel of shape"):
-        EinsumDenseVariational("ab,bc->ac", 0).build((None, 4))

@@ -119,15 +119,6 @@ def test_a_last_exponential_is_removed_where_the_logarithm_is_taken(likelihood, 
     )
 
 
-def test_a_compiled_network_is_converted_without_its_loss(recwarn):
-    network = dense()
-    network.compile("adam", lambda y, outputs: keras.ops.mean(outputs))
-    twin = tfbbb.convert(network, kl_weight=0.1)
-    assert network.compiled
-    assert not twin.compiled
-    assert not recwarn.list
-
-
 def test_posterior_means_start_at_the_weights(case):
     model, converted, x = case
     np.testing.assert_allclose(converted(x), model(x), atol=2e-5)
@@ -216,20 +207,6 @@ def test_moped_centres_the_priors_of_layers_in_layers():
         np.testing.assert_array_equal(weight.mean, prior_mean)
 
 
-def test_spectrally_normalised_layers_stay_as_they_are():
-    normalised = keras.layers.SpectralNormalization(keras.layers.Dense(3, name="inner"))
-    model = keras.Sequential([keras.Input((3,)), normalised, keras.layers.Dense(3)])
-    model.compile("sgd", "mse")
-    model.fit(X, X, verbose=0)
-    converted = tfbbb.convert(model, likelihood="normal", **ALMOST_A_POINT)
-    assert len(converted.variational_layers) == 1
-    np.testing.assert_allclose(converted(X), model(X), atol=1e-5)
-    copied = converted.get_layer(normalised.name)
-    np.testing.assert_array_equal(copied.vector_u, normalised.vector_u)
-    with pytest.raises(ValueError, match="no layer of this name"):
-        tfbbb.convert(model, where=["inner"])
-
-
 def test_adapted_preprocessing_comes_along():
     normalization = keras.layers.Normalization()
     normalization.adapt(5.0 + 3.0 * X)
@@ -281,19 +258,6 @@ def test_what_cannot_be_converted_is_refused():
         tfbbb.convert(dense(), moped=True, delta=0)
     with pytest.raises(ValueError, match=r"`prior_scale` must be a positive"):
         tfbbb.convert(dense(), moped=True, prior_scale=float("nan"))
-
-
-def test_trained_regression_stays_trained_when_it_goes_on():
-    x = GENERATOR.normal(size=(200, 3)).astype("float32")
-    y = 150.0 + 70.0 * x[:, :1] + GENERATOR.normal(size=(200, 1))
-    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    network.set_weights([np.array([[70.0], [0.0], [0.0]]), np.array([150.0])])
-    for moped in (False, True):
-        twin = tfbbb.convert(network, likelihood="normal", moped=moped)
-        twin.compile(keras.optimizers.SGD(1e-6))
-        twin.fit(x, y, verbose=0)
-        mean = twin.predictive(x, num_samples=100).mean
-        assert np.sqrt(np.mean((mean - y) ** 2)) < 3.0
 
 
 def names(model):

@@ -84,13 +84,6 @@ def test_a_wrong_kl_weight_is_found_by_its_temperature():
     assert "kl_weight_wrong" not in names(tfbbb.diagnose(model, *HELD_OUT))
 
 
-def test_rows_given_stand_beside_those_that_fit_counted(trained):
-    figures = {name: rest for name, *rest in tfbbb.diagnose(trained, X, Y).rows()}
-    figure, sentence = figures["rows of training, N"]
-    assert figure == str(N)
-    assert f"{2 * N} are given here" in sentence
-
-
 def test_shifted_targets_are_outside_their_intervals(trained):
     diagnosis = tfbbb.diagnose(trained, X[N:], Y[N:] + 3.0)
     assert {"learned_nothing", "too_sure"} <= set(names(diagnosis))
@@ -134,15 +127,6 @@ def test_point_weights_have_no_posterior_to_diagnose():
     assert diagnosis.layers == ()
     assert diagnosis.at_prior is None
     assert "temperature" not in str(diagnosis)
-
-
-def test_tables_have_every_figure(trained):
-    diagnosis = tfbbb.diagnose(trained, X[N:], Y[N:] + 3.0)
-    figures = [row[0] for row in diagnosis.rows()]
-    assert "signal-to-noise of last" in figures
-    text = str(diagnosis)
-    assert all(figure in text for figure in figures)
-    assert text.count("\n- ") == len(diagnosis.findings)
 
 
 def test_a_posterior_of_an_inference_method_needs_no_kl_weight():

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.layers import DenseVariational
-from tfbbb.model.input_rows import InputRows
 from tfbbb.tables import Schema, preprocessing
 
 GENERATOR = np.random.default_rng(0)
@@ -120,17 +119,6 @@ def test_infinities_beside_missing_values_are_refused():
     x["a"][20] = np.inf
     with pytest.raises(ValueError, match=r"Received: inf in row 20 of the input 'a'"):
         model.fit(x, Y, verbose=0)
-
-
-def test_check_draws_no_noise_of_the_layers():
-    model, x = of_columns()
-    seeds = [v.numpy() for v in model.variables if "seed" in v.name]
-    finite = InputRows(model)
-    finite.add(x)
-    finite.check()
-    assert seeds
-    after = [v.numpy() for v in model.variables if "seed" in v.name]
-    np.testing.assert_array_equal(after, seeds)
 
 
 def test_evaluate_refuses_what_fit_refuses(trained):

@@ -23,25 +23,6 @@ def test_collapsed_is_the_share_of_weights_near_the_prior():
     assert layer_posterior(layer).collapsed == 3 / 10
 
 
-@pytest.mark.slow
-def test_estimated_divergences_are_repeatable_means_of_draws():
-    layer = DenseVariational(8, prior="scale_mixture_normal")
-    layer.build((None, 30))
-    few, many = layer_posterior(layer, 16), layer_posterior(layer, 400)
-    assert layer_posterior(layer, 16).kl == few.kl
-    assert few.divergences is None
-    assert few.collapsed is None
-    weights = layer.variational_weights
-    draws = [
-        sum(float(kl_divergence(w, lambda w=w, i=i: w.draw([7, i]))) for w in weights)
-        for i in range(400)
-    ]
-    error = np.std(draws) * np.sqrt(1 / 16 + 1 / 400)
-    assert abs(few.kl - np.mean(draws)) < 4 * error
-    # Two means over 400 draws each.
-    assert abs(many.kl - np.mean(draws)) < 4 * np.std(draws) * np.sqrt(2 / 400)
-
-
 def test_statistics_are_means_over_members():
     layer = DenseVariational(4, members=3)
     layer.build((None, 5))

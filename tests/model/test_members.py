@@ -109,17 +109,6 @@ def test_keras_predict_is_the_mean_over_the_members():
     )
 
 
-def test_what_a_layer_has_learned_is_the_first_member():
-    layer = DenseVariational(2)
-    layer.build((None, 3))
-    single = np.asarray(layer.kernel.mean)
-    layer.set_members(2)
-    np.testing.assert_array_equal(np.asarray(layer.kernel.mean)[0], single)
-    assert np.abs(np.asarray(layer.kernel.mean)[1] - single).max() > 0
-    names = [variable.name for variable in layer.weights]
-    assert names == [v.name for v in _built(DenseVariational(2, members=2)).weights]
-
-
 def _built(layer):
     layer.build((None, 3))
     return layer

@@ -191,28 +191,6 @@ def test_exported_average_gives_the_same_answers(mixture, exported):
     np.testing.assert_allclose(one.joint_sample(9), other.joint_sample(9), rtol=1e-4)
 
 
-def test_models_of_columns_are_averaged():
-    def of_columns(number):
-        inputs = {name: keras.Input((), name=name) for name in ("age", "size")}
-        columns = [keras.ops.expand_dims(x, 1) for x in inputs.values()]
-        used = keras.layers.Concatenate()(columns[:number])
-        outputs = tfbbb.layers.DenseVariational(1)(used)
-        model = tfbbb.BayesianModel(inputs, outputs)
-        model.likelihood.adapt(Y)
-        return model
-
-    parts = [of_columns(1), of_columns(2)]
-    both = tfbbb.average(parts, [1.0, 3.0])
-    rows = {"size": NEW[:, 1], "age": NEW[:, 0]}
-    means, found = (
-        [model.predictive(rows, 4, method="local").mean for model in models]
-        for models in (parts, [both])
-    )
-    np.testing.assert_allclose(found[0], np.tensordot([0.25, 0.75], means, 1), 1e-5)
-    with pytest.raises(ValueError, match="the same inputs"):
-        tfbbb.average([parts[0], network([])])
-
-
 def test_evidence_weights_are_the_softmax_of_log_evidences(models):
     # The third model's weight is lost in rounding.
     models = [*models, models[0].members[0]]

@@ -71,6 +71,11 @@ def test_arguments_of_a_result_are_checked(prediction):
     for level in ("a", True, 1.0):
         with pytest.raises(ValueError, match=f"{between}: level="):
             prediction.interval(level)
+    for percentage in (90, "90%", [0.5, 90.0], ["90 %"]):
+        with pytest.raises(
+            ValueError, match=r"between 0 and 1\. Write 0\.9\. Received"
+        ):
+            prediction.interval(percentage)
 
 
 @pytest.mark.parametrize(("asked", "given"), [(2, 4), (3, 4), (7, 8), (8, 8)])
@@ -106,6 +111,7 @@ def test_numbers_are_no_words():
     assert len(found) == 3
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_prediction_within_a_tensorflow_function_is_refused(model):
     function = tf.function(
         lambda x: tfbbb.predictive(model, x, likelihood=NORMAL).mean, autograph=False

@@ -9,7 +9,6 @@ import tensorflow as tf
 from scipy import stats
 
 import tfbbb
-from tfbbb.prediction import extrapolation as extrapolations
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, size=(300, 2)).astype(np.float32)
@@ -194,44 +193,10 @@ def test_a_new_category_is_beyond_the_training_rows():
     assert new > 0.5 * np.sqrt(np.log(2.0))
 
 
-def test_one_draw_moves_all_rows_together():
-    model, _ = widened("normal", amplitude=100.0)
-    paths = model.predictive(BEYOND, 400).joint_sample(400)[..., 0]
-    assert np.corrcoef(np.reshape(paths, (-1, 2)).T)[0, 1] > 0.99
-
-
-def test_a_seed_pairs_the_draws_of_the_network_with_the_same_deviations(model):
-    first, second = (model.predictive(BEYOND, 50, seed=3).variance for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-def test_the_amplitude_has_the_greatest_likelihood():
-    errors, scales = 3.0 * RNG.standard_t(6, size=200), np.full(200, 0.5)
-    deviations = RNG.uniform(0.5, 2.0, 200)
-    grid = np.exp(np.linspace(-6.0, 2.5, 4001))
-
-    def log_likelihood(amplitude):
-        widths = np.hypot(scales, amplitude * deviations)
-        return np.sum(stats.t.logpdf(errors / widths, 6) - np.log(widths))
-
-    best = grid[np.argmax([log_likelihood(a) for a in grid])]
-    found = extrapolations._best_amplitude(errors, scales, deviations)
-    assert found == pytest.approx(best, rel=5e-3)
-    # Errors like those of other rows need none.
-    errors, ones = RNG.standard_t(6, size=2000), np.ones(2000)
-    assert extrapolations._best_amplitude(0.9 * errors, ones, ones) == 0.0
-
-
 def test_fitted_intervals_cover_what_blocks_leave_out(model):
     fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, Y)
     assert fitted.trial["coverage_90_without"] < 0.5
     assert 0.75 < fitted.trial["coverage_90"] <= 1.0
-
-
-def test_noise_alone_needs_no_extrapolation(model):
-    noise = RNG.normal(size=(300, 1))
-    fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, noise)
-    assert fitted is None or fitted.stddev(BEYOND).numpy().max() < 0.5
 
 
 @pytest.mark.parametrize(
@@ -293,24 +258,6 @@ def test_another_familiarity_removes_the_extrapolation():
             model.extrapolation = value
 
 
-def test_a_familiarity_of_the_same_rows_keeps_the_extrapolation():
-    model, _ = widened()
-    expected = model.extrapolation.stddev(BEYOND)
-    model.familiarity = tfbbb.Familiarity.fit(X)
-    assert model.extrapolation.familiarity is model.familiarity
-    np.testing.assert_array_equal(model.extrapolation.stddev(BEYOND), expected)
-
-
-def test_loaded_weights_replace_familiarity_and_extrapolation(tmp_path):
-    model, plain = widened()
-    other, _ = widened(amplitude=0.5)
-    for written in (model, plain):
-        written.save_weights(tmp_path / "written.weights.h5")
-        other.load_weights(tmp_path / "written.weights.h5")
-        assert (other.familiarity is None) == (written.familiarity is None)
-        assert repr(other.extrapolation) == repr(written.extrapolation)
-
-
 def test_inference_and_members_keep_familiarity_and_extrapolation():
     model, _ = widened("normal")
     new = tfbbb.inference.Laplace("kron", "last_layer").fit(model, X, Y, verbose=0)
@@ -318,14 +265,6 @@ def test_inference_and_members_keep_familiarity_and_extrapolation():
     for each in (new, *new.members):
         np.testing.assert_array_equal(each.familiarity(X), model.familiarity(X))
         np.testing.assert_array_equal(each.extrapolation.stddev(BEYOND), expected)
-
-
-def test_fits_need_a_target_for_each_of_60_rows(model):
-    for targets, number in ((Y[:100], 100), (4.0, 1)):
-        with pytest.raises(ValueError, match=f"{number} targets for 300 rows"):
-            tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, targets)
-    few = tfbbb.Familiarity.fit(X[:59])
-    assert tfbbb.Extrapolation.fit(few, model.likelihood, Y[:59]) is None
 
 
 def test_a_familiarity_without_its_rows_is_refused(model):

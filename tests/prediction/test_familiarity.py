@@ -84,18 +84,6 @@ def test_familiarity_is_the_rank_of_its_formula():
     np.testing.assert_allclose(familiarity(new), expected, rtol=1e-5)
 
 
-def test_few_rows_of_many_columns_raise_no_false_alarms():
-    shares = []
-    for seed in range(20):
-        generator = np.random.default_rng(seed)
-        familiarity = tfbbb.Familiarity.fit(generator.normal(size=(20, 10)))
-        new = familiarity(generator.normal(size=(300, 10))).numpy()
-        shares.append([np.mean(new <= level) for level in (0.05, 0.2)])
-    # The share of a set of training rows varies by about its own square root.
-    error = np.std(shares, axis=0) / np.sqrt(20)
-    assert (np.mean(shares, axis=0) < [0.05, 0.2] + 3 * error + 0.005).all()
-
-
 def test_odd_pairs_do_not_hide_gaps_between_numbers():
     n = 300
     ages = np.where(RNG.random(n) < 0.5, RNG.uniform(0, 20, n), RNG.uniform(50, 90, n))
@@ -106,13 +94,6 @@ def test_odd_pairs_do_not_hide_gaps_between_numbers():
     row = {"age": [35.0], "fuel": ["petrol"], "engine": ["V8"]}
     row = {name: np.array(value) for name, value in row.items()}
     assert familiarity(row).numpy() < 0.01
-
-
-def test_a_number_far_below_others_is_not_taken_for_a_missing_one():
-    x = RNG.normal(160.0, 8.0, size=(600, 2))
-    x[:30, 0] = np.nan
-    rows = [[height, 160.0] for height in (120, 105, 87, 61, 20, 0)]
-    assert tfbbb.Familiarity.fit(x)(rows).numpy().max() < 0.01
 
 
 def test_unseen_values_and_pairs_are_unfamiliar():
@@ -205,26 +186,6 @@ def test_familiarity_is_saved_with_the_model(tmp_path):
     np.testing.assert_array_equal(loaded.predictive(new).familiarity, expected)
 
 
-def test_familiarity_of_another_version_is_refused():
-    config = tfbbb.Familiarity.fit(RNG.normal(size=(30, 2))).get_config()
-    with pytest.raises(ValueError, match="Another version of tfbbb saved"):
-        tfbbb.Familiarity.from_config({**config, "layer": None})
-
-
-def test_taken_rows_keep_their_familiarity():
-    x = RNG.normal(size=(200, 4)).astype(np.float32)
-    model = small_model()
-    model.familiarity = tfbbb.Familiarity.fit(x)
-    prediction = model.predictive(x[:50])
-    np.testing.assert_array_equal(
-        prediction.familiarity, model.familiarity(x[:50]).numpy()
-    )
-    np.testing.assert_array_equal(
-        prediction.take(np.array([3, 7])).familiarity, prediction.familiarity[[3, 7]]
-    )
-    assert "familiarity" in prediction.to_numpy()
-
-
 def test_frames_texts_without_value_and_dates_are_read():
     columns = mixed_columns(200, 0)
     frame = pd.DataFrame(columns)
@@ -280,16 +241,3 @@ def test_a_familiarity_of_other_inputs_is_refused():
         model.familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 5)))
     with pytest.raises(ValueError, match=r"must be a `tfbbb\.Familiarity`"):
         model.familiarity = "rows"
-
-
-def test_a_model_of_named_columns_needs_a_familiarity_of_columns():
-    inputs = {name: keras.Input((1,), name=name) for name in ("b", "a")}
-    joined = keras.layers.Concatenate()(list(inputs.values()))
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(joined))
-    x = RNG.normal(size=(50, 2)).astype(np.float32)
-    with pytest.raises(ValueError, match="must be fitted to a dictionary"):
-        model.familiarity = tfbbb.Familiarity.fit(x)
-    columns = {"a": x[:, :1], "b": x[:, 1:]}
-    model.familiarity = tfbbb.Familiarity.fit(columns)
-    found = model.predictive(columns).familiarity
-    np.testing.assert_array_equal(found, tfbbb.Familiarity.fit(columns)(columns))

@@ -47,6 +47,7 @@ for options in (
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_functions")
 def test_answers_are_the_same_in_another_process(monkeypatch):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "0", "at once"],

@@ -66,16 +66,6 @@ def test_dataset_is_predicted_as_its_rows(model, loaded, data):
     np.testing.assert_array_equal(loaded.predictive(data()).mean, of_rows)
 
 
-def test_dataset_may_have_named_inputs():
-    inputs = {"a": keras.Input((2,), name="a"), "b": keras.Input((1,), name="b")}
-    joined = keras.layers.Concatenate()(list(inputs.values()))
-    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(joined))
-    x = {"b": X[:, 2:], "a": X[:, :2]}
-    expected = model.predictive(x).mean
-    found = model.predictive(SLICES((x, Y)).batch(6)).mean
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_recalibration_takes_the_targets_of_a_dataset(model):
     expected = model.recalibrate(X, Y)
     assert repr(model.recalibrate(SLICES((X, Y)).batch(6))) == repr(expected)

@@ -148,15 +148,12 @@ LOOPS = {
     "longer than unrolled": lambda x: tfbbb.layers.SimpleRNNVariational(2, "sigmoid")(
         keras.layers.UpSampling1D(9)(x)
     ),
-    "Keras layer": lambda x: keras.layers.LSTM(2)(tfbbb.layers.DenseVariational(2)(x)),
-    "transposed": lambda x: tfbbb.layers.Conv1DTransposeVariational(2, 2, 2)(x),
     "while": lambda x: keras.layers.Lambda(looped, output_shape=(4, 2))(
         tfbbb.layers.DenseVariational(2)(x)
     ),
 }
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("network", LOOPS.values(), ids=LOOPS)
 def test_loops_are_linearised_as_finite_differences(network):
     keras.utils.set_random_seed(0)
@@ -192,6 +189,4 @@ def test_loops_are_linearised_as_finite_differences(network):
     expected = outputs(0.0) + (8.0 * near - far) / (12.0 * h)
     np.testing.assert_allclose(found(), expected, rtol=1e-5, atol=5e-5)
     # The network is not linear: the test can fail.
-    assert (
-        np.abs(outputs(1.0) - expected).max() > 1e-4 or network is LOOPS["transposed"]
-    )
+    assert np.abs(outputs(1.0) - expected).max() > 1e-4

@@ -96,25 +96,6 @@ def test_noise_that_was_not_trained_with_the_model_is_refused(plain):
             tfbbb.predictive(plain, X, likelihood=likelihood)
 
 
-def test_each_of_several_outputs_has_a_likelihood():
-    class Two(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.layer = DenseVariational(1, use_bias=False)
-
-        def call(self, inputs):
-            return self.layer(inputs), self.layer(-inputs)
-
-    model = Two()
-    with pytest.raises(ValueError, match=r"has 2 outputs, each of which has a like"):
-        tfbbb.predictive(model, X, likelihood=NORMAL)
-    first, second = tfbbb.predictive(model, X, likelihood=[NORMAL, Normal(scale=2.0)])
-    # One function of x and of -x, without a bias.
-    np.testing.assert_allclose(first.mean, -second.mean, rtol=1e-5)
-    np.testing.assert_allclose(first.epistemic, second.epistemic, rtol=1e-5)
-    np.testing.assert_allclose(second.aleatoric, 4.0, rtol=1e-6)
-
-
 def test_inputs_of_unequal_length_are_refused(pair):
     for p, q in ((1, 5), (5, 1)):
         x = {"p": X[:p], "q": X[:q]}

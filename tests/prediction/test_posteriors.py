@@ -13,7 +13,6 @@ import tensorflow_probability as tfp
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
-from tests.repeated_calls import repeated
 from tfbbb import posteriors
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
@@ -89,16 +88,6 @@ def test_pre_activations_are_drawn_of_independent_normals_alone():
         hidden, last = Structure.of(network(name)).layer_infos
         assert hidden.is_local == (name in FACTORISED)
         assert last.is_local
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in SLOW])
-def test_draws_of_members_are_those_of_each_alone(name):
-    model = network(name, members=2)
-    drawn = engine_draws(model, X, "weight", 3000)
-    loop = repeated(lambda: model(tf.concat([X, X], 0)), 1500)
-    for member in range(2):
-        assert_same_moments(drawn[member::2], loop[:, 3 * member : 3 * member + 3])
 
 
 @pytest.mark.few(3)

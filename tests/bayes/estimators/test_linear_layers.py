@@ -108,7 +108,7 @@ def draws_of(layer, x):
     return np.asarray(outputs).reshape(DRAWS, len(x), -1)
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("name", "estimator"),
     [

@@ -85,15 +85,6 @@ def test_sizes_are_those_of_each_call() -> None:
         np.testing.assert_array_equal(rows(x, np.array(number)), wanted)
 
 
-def test_the_latest_shapes_are_remembered() -> None:
-    rows = read_functions(written(ROWS)).rows
-    for size in range(1, 100):
-        for _ in range(2):
-            rows(np.arange(float(size)), np.array(1))
-    assert len(rows._of_shapes) < 70
-    assert rows._of_shapes[(99,), 1] is not None
-
-
 @pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_golden_file_answers_by_numpy_as_it_did(path: Path) -> None:
     stored = json.loads(path.read_text())

@@ -70,8 +70,8 @@ def steps() -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("network", "method"),
     [
-        (dense, "weight"),
         (steps, "local"),
+        pytest.param(dense, "weight", marks=pytest.mark.slow),
         pytest.param(dense, "local", marks=pytest.mark.slow),
         pytest.param(dense, "linearised", marks=pytest.mark.slow),
     ],

@@ -17,31 +17,20 @@ layers = tfbbb.layers
 GENERATOR = np.random.default_rng(0)
 
 
-def words() -> tuple[Any, Any]:
+def words_and_steps() -> tuple[Any, Any]:
+    """A network with a loop of TensorFlow, attention and an unrolled recurrence."""
     inputs = keras.Input((6,), dtype="int32")
     hidden = layers.EmbeddingVariational(10, 4, mask_zero=True)(inputs)
-    return inputs, layers.LSTMVariational(3)(hidden)
-
-
-def steps() -> tuple[Any, Any]:
-    inputs = keras.Input((6, 2))
-    hidden = layers.DenseVariational(4)(inputs)
+    hidden = layers.LSTMVariational(3, return_sequences=True)(hidden)
     hidden = layers.MultiHeadAttentionVariational(2, 2)(hidden, hidden)
     hidden = keras.layers.LayerNormalization()(hidden)
-    hidden = layers.GRUVariational(3, return_sequences=True)(hidden)
-    return inputs, keras.layers.GlobalAveragePooling1D()(hidden)
+    return inputs, layers.GRUVariational(3)(hidden)
 
 
-@pytest.mark.parametrize("network", [steps, words])
-def test_networks_answer_by_numpy_as_by_tensorflow(
-    network: Any, tmp_path: Path
-) -> None:
-    inputs, hidden = network()
+def test_networks_answer_by_numpy_as_by_tensorflow(tmp_path: Path) -> None:
+    inputs, hidden = words_and_steps()
     model = tfbbb.BayesianModel(inputs, layers.DenseVariational(1)(hidden))
-    shape = (5, *inputs.shape[1:])
-    x: Any = GENERATOR.normal(size=shape).astype("float32")
-    if inputs.dtype == "int32":
-        x = GENERATOR.integers(0, 10, shape)
+    x = GENERATOR.integers(0, 10, (5, 6))
     model.export_predictive(tmp_path / "1", num_samples=20)
     one, other = (
         tfbbb.load(tmp_path / "1", engine=engine) for engine in ("numpy", "tensorflow")

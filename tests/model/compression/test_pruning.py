@@ -97,12 +97,6 @@ def test_a_threshold_removes_the_weights_below_it(name, threshold, limit):
     np.testing.assert_array_equal(means(pruned) == 0.0, ratios(model) < limit)
 
 
-def test_a_larger_share_includes_a_smaller_share():
-    once = prune(sequential(), 0.6)
-    twice = prune(prune(sequential(), 0.3), 0.6)
-    np.testing.assert_array_equal(means(once), means(twice))
-
-
 def test_members_are_pruned_together():
     model = sequential(members=2)
     pruned = prune(model, 0.5)
@@ -160,16 +154,6 @@ def test_pruned_models_are_saved_and_loaded(trained, tmp_path):
         loaded.predictive(X, seed=3, method="local").mean,
         pruned.predictive(X, seed=3, method="local").mean,
     )
-
-
-def test_a_ranking_is_a_function_of_a_weight():
-    def magnitude(weight):
-        return np.abs(weight.mean)
-
-    model = sequential()
-    removed = means(prune(model, 0.5, ranking=magnitude)) == 0.0
-    sizes = np.abs(means(model))
-    assert sizes[removed].max() < sizes[~removed].min()
 
 
 class Odd(tfbbb.posteriors.MeanFieldNormal):

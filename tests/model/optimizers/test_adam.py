@@ -44,13 +44,3 @@ def test_sparse_gradients_update_as_dense_ones():
             optimizer.apply([gradient], [variable])
         results.append(variable.numpy())
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
-
-
-def test_compiled_model_is_saved_with_its_optimizer(tmp_path):
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile(Adam(0.02), loss="mse")
-    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert isinstance(loaded.optimizer, Adam)
-    assert int(loaded.optimizer.iterations.numpy()) == 1

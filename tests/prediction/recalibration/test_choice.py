@@ -144,13 +144,6 @@ def test_too_few_rows_leave_the_model_as_it_is(numbers, method, rows, reason):
     assert reason in choice.report["reason"]
 
 
-def test_targets_that_no_factor_fits_leave_the_model_as_it_is(numbers):
-    model, prediction, _ = numbers
-    choice = choose(model.likelihood, prediction, prediction.mean, VarianceScaling())
-    assert choice.recalibration is None
-    assert "variance_scaling cannot be fitted: No factor" in choice.report["reason"]
-
-
 def test_some_rows_of_a_prediction_have_their_answers():
     model = network(2)
     whole = model.predictive(X[:50], num_samples=DRAWS)

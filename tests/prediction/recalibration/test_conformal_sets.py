@@ -78,11 +78,6 @@ def test_of_equal_probabilities_the_first_counts_as_more_probable():
     np.testing.assert_allclose(more_probable([[0.25, 0.5, 0.25]]), [[0.5, 0, 0.75]])
 
 
-def test_a_level_beyond_the_rows_has_all_classes():
-    fitted = ConformalSets([[0.1, 0.2]])
-    assert answer(fitted, np.eye(3), 0.9).all()
-
-
 def test_temperature_and_sets_hold_together():
     model = network(3, "categorical", spread=1.0)
     y = drawn(model, X)

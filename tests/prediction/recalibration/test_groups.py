@@ -8,53 +8,12 @@ from scipy import stats
 
 import tfbbb
 from tests.prediction.recalibration.known_models import (
-    DRAWS,
-    FRESH,
     Known,
     X,
-    network,
     shared_network,
 )
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.prediction.recalibration.fitting import labels_of
-
-SCALES = np.array([0.5, 1.0, 4.0])
-
-
-def grouped(x):
-    """The inputs, with one of three groups in the first column."""
-    groups = np.random.default_rng(1).choice(3, size=len(x), p=[0.2, 0.5, 0.3])
-    return np.column_stack([groups, x[:, 1:]]).astype("float32"), groups
-
-
-def targets(model, x, groups, seed):
-    """Targets whose noise depends on the group, which the model does not know."""
-    prediction = model.predictive(x, num_samples=DRAWS)
-    noise = np.random.default_rng(seed).normal(size=prediction.mean.shape)
-    return prediction.mean + SCALES[groups][:, None] * noise * prediction.stddev
-
-
-def test_each_group_covers_the_level():
-    model = network()
-    x, groups = grouped(X)
-    y = targets(model, x, groups, seed=0)
-    method = ConformalIntervals(density=VarianceScaling())
-    fitted = model.recalibrate(x, y, method, by=0, num_samples=DRAWS)
-    assert fitted.group_values == (0.0, 1.0, 2.0)
-    new, of_new = grouped(FRESH)
-    fresh = targets(network(), new, of_new, seed=2)
-    prediction = model.predictive(new, num_samples=DRAWS)
-    lower, upper = prediction.interval(0.9)
-    covered = (lower <= fresh) & (fresh <= upper)
-    for group in range(3):
-        rows = of_new == group
-        error = np.sqrt(0.09 / rows.sum() + 0.09 / (groups == group).sum())
-        assert covered[rows].mean() == pytest.approx(0.9, abs=4 * error)
-    # The same rows with the intervals of all rows.
-    model.recalibration = ConformalIntervals(fitted.scores, fitted.density)
-    lower, upper = model.predictive(new, num_samples=DRAWS).interval(0.9)
-    pooled = ((lower <= fresh) & (fresh <= upper))[of_new == 2]
-    assert pooled.mean() < 0.8
 
 
 def test_coverage_of_a_group_is_exact_over_held_out_rows():

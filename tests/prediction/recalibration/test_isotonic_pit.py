@@ -9,7 +9,6 @@ from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
     X,
-    drawn,
     network,
     shared_network,
     spread_out,
@@ -81,24 +80,6 @@ def test_fresh_rows_have_a_uniform_probability_integral_transform():
     assert gain == pytest.approx(worth, rel=0.1)
 
 
-def test_mean_and_spread_of_a_normal_are_corrected():
-    model = network(spread=1e-6)
-    raw = model.predictive(X, num_samples=DRAWS)
-    shift, factor = 1.0, 2.0
-    y = raw.mean + raw.stddev * shift + factor * (drawn(model, X) - raw.mean)
-    model.recalibrate(X, y, "isotonic_pit")
-    prediction = model.predictive(X[:20])
-    model.recalibration = None
-    raw = model.predictive(X[:20])
-    error = factor / np.sqrt(len(X))
-    scores = (prediction.mean - raw.mean) / raw.stddev
-    np.testing.assert_allclose(scores, shift, atol=4.0 * error)
-    # The spread comes from 13 quantiles, of which the tails go on in a straight line:
-    # twice the standard error that all of the rows would give.
-    ratio = prediction.stddev / raw.stddev
-    np.testing.assert_allclose(ratio, factor, atol=4.0 * 2.0 * error / np.sqrt(2.0))
-
-
 def test_quantiles_invert_the_distribution_function(bent):
     prediction = bent.predictive(X[:5], num_samples=DRAWS)
     levels = [1e-4, 0.01, 0.1, 0.35, 0.9, 0.999]
@@ -138,26 +119,6 @@ def test_draws_follow_the_distribution(bent):
     assert stats.kstest(p, "uniform").statistic < 1.95 / np.sqrt(2000)
     other = prediction.sample(2000, seed=5)
     assert not np.array_equal(values, other)
-
-
-def test_the_decomposition_adds_up_in_the_shares_of_the_mixture(bent):
-    prediction = bent.predictive(X[:5], num_samples=DRAWS)
-    raw = plain().predictive(X[:5], num_samples=DRAWS)
-    parts = prediction.epistemic + prediction.aleatoric
-    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
-    share, expected = (p.epistemic / p.variance for p in (prediction, raw))
-    np.testing.assert_allclose(share, expected, rtol=1e-9)
-    functions = prediction.joint_sample(40)
-    ratio = functions.var(axis=0) / raw.joint_sample(40).var(axis=0)
-    np.testing.assert_allclose(ratio, prediction.variance / raw.variance, rtol=1e-6)
-    assert np.all(np.abs(functions.mean(axis=0) - prediction.mean) < prediction.stddev)
-
-
-def test_the_densities_under_draws_average_to_the_density(bent):
-    prediction = bent.predictive(X[:5], num_samples=DRAWS)
-    y = prediction.mean + 0.3
-    of_draws = np.exp(prediction.log_prob_of_draws(y)).mean(axis=1)
-    np.testing.assert_allclose(np.log(of_draws), prediction.log_prob(y), rtol=1e-9)
 
 
 def test_rows_with_the_same_targets_share_a_knot():

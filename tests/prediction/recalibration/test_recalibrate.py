@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from scipy import special
 
 import tfbbb
 from tests.prediction.recalibration.known_models import (
@@ -201,28 +200,6 @@ def test_a_row_of_weight_two_counts_as_two_rows(units, likelihood, method):
         np.testing.assert_allclose(*lengths, rtol=0.1)
     plain = model.recalibrate(x, y, method, **options)
     assert plain not in (weighted, repeated)
-
-
-def test_weights_undo_a_choice_of_rows():
-    """Of the frequent class one row in ten is kept, with ten times the weight."""
-    generator = np.random.default_rng(0)
-    x = generator.normal(size=(20_000, 1)).astype("float32")
-    y = generator.binomial(1, special.expit(1.5 * x[:, 0] - 4.0))
-    inputs = keras.Input((1,))
-    # Its logits are twice those of the rows.
-    layer = tfbbb.layers.DenseVariational(
-        1, posterior="point", kernel_initializer=keras.initializers.Constant(3.0)
-    )
-    model = tfbbb.BayesianModel(inputs, layer(inputs) - 8.0, likelihood="bernoulli")
-    kept = (y == 1) | (generator.random(len(y)) < 0.1)
-    weights = np.where(y[kept] == 1, 1.0, 10.0)
-    given = (x[kept], y[kept], "temperature")
-    # The standard error of log T is .03.
-    weighted = model.recalibrate(*given, sample_weight=weights)
-    assert weighted.temperature == pytest.approx(2.0, rel=0.1)
-    mean = model.predictive(x).probabilities[:, 1].mean()
-    assert mean == pytest.approx(y.mean(), rel=0.1)
-    assert model.recalibrate(*given).temperature > 3.0
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,6 @@ def labels_at(temperature, model, x, seed=0):
     return labels
 
 
-def test_without_epistemic_variance_t_maximises_the_likelihood():
-    model = network(4, "categorical", spread=1e-6)
-    labels = labels_at(0.5, model, X)
-    logits = np.log(model.predictive(X).probabilities)
-
-    def loss(temperature):
-        log_p = special.log_softmax(logits / temperature, axis=1)
-        return -log_p[np.arange(len(labels)), labels].mean()
-
-    best = optimize.minimize_scalar(loss, bounds=(0.1, 5.0), method="bounded")
-    found = model.recalibrate(X, labels)
-    assert found.temperature == pytest.approx(best.x, rel=1e-3)
-
-
 # Classes of each kind in short, half of them of members.
 @pytest.mark.parametrize(
     ("name", "members"),

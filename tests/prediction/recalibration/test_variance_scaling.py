@@ -89,15 +89,6 @@ def test_quantiles_move_from_the_mean_and_invert_the_distribution_function(raw, 
         np.testing.assert_allclose(scaled.cdf(found[:, index]), level, atol=1e-10)
 
 
-def test_log_prob_of_several_targets_follows_the_linear_map(raw, scaled):
-    y = raw.mean + 0.3
-    inverse = raw.mean + (y - raw.mean) / [2.0, 0.5]
-    expected = raw.log_prob(inverse) - np.log(2.0 * 0.5)
-    np.testing.assert_allclose(scaled.log_prob(y), expected, rtol=1e-9)
-    of_draws = np.exp(scaled.log_prob_of_draws(y)).mean(axis=1)
-    np.testing.assert_allclose(np.log(of_draws), expected, rtol=1e-9)
-
-
 def test_draws_have_the_moments(scaled):
     drawn = scaled.sample(20_000)
     error = scaled.stddev / np.sqrt(20_000)

@@ -33,14 +33,6 @@ def test_brier_score_equals_that_of_scikit_learn(num_classes):
     assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_brier_score_of_two_classes_needs_one_probability():
-    prediction = classes(num_classes=2)
-    y = labels(prediction)
-    second = prediction.probabilities[:, 1]
-    expected = brier_score_loss(y, second)
-    assert brier_score(prediction, y) == pytest.approx(expected)
-
-
 def test_targets_may_be_indices_columns_or_one_hot_rows():
     prediction = classes()
     y = labels(prediction)
@@ -66,22 +58,6 @@ def test_ece_weights_the_gap_of_each_bin_by_its_share():
     np.testing.assert_allclose(diagram.accuracy[[5, 8, 9]], [0.5, 1.0, 0.5])
     assert np.isnan(diagram.accuracy[:5]).all()
     np.testing.assert_allclose(diagram.edges, np.linspace(0.0, 1.0, 11))
-
-
-def test_ece_of_a_calibrated_prediction_is_near_its_expectation():
-    prediction = classes(rows=500)
-    errors = [
-        expected_calibration_error(prediction, labels(prediction, seed))
-        for seed in range(60)
-    ]
-    diagram = reliability_diagram(prediction, labels(prediction))
-    filled = diagram.counts > 0
-    counts, confidence = diagram.counts[filled], diagram.confidence[filled]
-    variances = counts * confidence * (1.0 - confidence)
-    expected = np.sqrt(2.0 * variances / np.pi).sum() / counts.sum()
-    # The gaps of bins with few rows are not normal, which costs some percent.
-    standard_error = np.std(errors) / np.sqrt(len(errors))
-    assert abs(np.mean(errors) - expected) < 4.0 * standard_error + 0.05 * expected
 
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5, True])

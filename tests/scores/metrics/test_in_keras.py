@@ -9,7 +9,6 @@ import tensorflow as tf
 
 import tfbbb
 from tests.ensembles import ALMOST_A_POINT
-from tests.scores.metrics.known_predictions import OrderedClasses, classes, labels
 from tfbbb import metrics
 from tfbbb.scores.metrics.step_prediction import StepPrediction
 
@@ -97,18 +96,6 @@ def test_a_step_scores_the_mixture_of_its_draws(kind, members):
         assert found[name] == pytest.approx(function(prediction, y), rel=1e-4)
 
 
-def test_a_step_scores_counts():
-    model = network(tfbbb.likelihoods.Poisson(), 1, members=2)
-    y = GENERATOR.poisson(2.0, size=(41, 1))
-    prediction = Arrays(step_of(model))
-    chosen = {name: metric for name, (metric, _) in NUMBERS.items()}
-    found = evaluated(model, [chosen[name](name=name) for name in chosen], y)
-    for name in chosen:
-        metric = chosen[name]()
-        metric.update_state(y, prediction)
-        assert found[name] == pytest.approx(float(metric.result()), rel=1e-3)
-
-
 def test_sample_weights_weight_the_scores():
     model = of_numbers(2)
     prediction = Arrays(step_of(model))
@@ -182,22 +169,3 @@ def test_metrics_are_restored_from_json(metric):
     again = keras.metrics.deserialize(config)
     assert type(again) is type(metric)
     assert again.get_config() == metric.get_config()
-
-
-def test_a_saved_model_keeps_its_metrics(tmp_path):
-    model = of_numbers()
-    model.compile(metrics=[metrics.IntervalCoverage(0.5, name="half")])
-    model.fit(X, Y, verbose=0)
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    assert "half" in again.evaluate(X, Y, verbose=0, return_dict=True)
-
-
-def test_ordered_classes_count_with_their_share_of_the_step():
-    prediction = classes(rows=500, kind=OrderedClasses)
-    y = labels(prediction)
-    metric = metrics.CalibrationError()
-    metric.update_state(y, prediction)
-    # Their expectation over the seed, which spreads by less than one row in a hundred.
-    functions = [metrics.calibration_error(prediction, y, seed=s) for s in range(20)]
-    assert float(metric.result()) <= np.mean(functions)

@@ -45,26 +45,6 @@ def test_quantiles_invert_the_distribution_function(name, draws):
             np.testing.assert_allclose(reached, level, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
-def test_variances_of_draws_add_up(name):
-    prediction, likelihood = step(name, 4), LIKELIHOODS[name]
-    means = likelihood.mean(prediction._outputs).numpy()
-    noise = likelihood.variance(prediction._outputs).numpy().mean(axis=1)
-    np.testing.assert_allclose(prediction.mean, means.mean(axis=1))
-    np.testing.assert_allclose(prediction.epistemic, means.var(axis=1, ddof=1))
-    np.testing.assert_allclose(prediction.aleatoric, noise)
-    np.testing.assert_allclose(
-        np.square(prediction.stddev), means.var(axis=1, ddof=1) + noise
-    )
-
-
-def test_probabilities_are_means_over_the_draws():
-    prediction = step("ordered_logistic", 4)
-    likelihood = LIKELIHOODS["ordered_logistic"]
-    of_draws = likelihood.probabilities(prediction._outputs).numpy()
-    np.testing.assert_allclose(prediction.probabilities, of_draws.mean(axis=1))
-
-
 @pytest.mark.parametrize("draws", [1, 3])
 def test_places_of_a_row_score_like_rows_except_nll(draws):
     generator = np.random.default_rng(1)

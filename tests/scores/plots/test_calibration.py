@@ -6,9 +6,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.plots.normal_prediction import NormalPrediction, UniformPrediction
+from tests.scores.plots.normal_prediction import UniformPrediction
 from tfbbb.base.sampling_band import sampling_band
-from tfbbb.scores.metrics import pit_values
 from tfbbb.scores.plots import calibration_curve, pit_histogram
 from tfbbb.scores.plots.style import BLUE, VERMILION
 
@@ -26,12 +25,6 @@ def test_the_band_is_the_narrowest_with_its_confidence():
     assert counts.sf(upper - 1) > 0.05
 
 
-def test_the_band_of_a_certain_count_is_a_point():
-    assert [ends.tolist() for ends in sampling_band(9, [0.0, 1.0], 0.95)] == [
-        [0, 9]
-    ] * 2
-
-
 def test_the_curve_counts_the_rows_within_each_central_interval(values):
     axes = calibration_curve(UniformPrediction(60), values, axes=Figure().subplots())
     _, curve = axes.lines
@@ -42,12 +35,6 @@ def test_the_curve_counts_the_rows_within_each_central_interval(values):
     ]
     np.testing.assert_allclose(shares, expected)
     assert shares[-1] == 100.0
-
-
-def test_the_curve_includes_values_at_its_levels():
-    # 0.35 is the lower end of the interval of 30 %, though 2 * 0.35 - 1 is not -0.3.
-    axes = calibration_curve(UniformPrediction(1), [0.35], axes=Figure().subplots())
-    assert axes.lines[1].get_ydata()[[29, 30]].tolist() == [0.0, 100.0]
 
 
 def test_the_band_of_the_curve_is_binomial(values):
@@ -84,34 +71,6 @@ def test_bars_beyond_the_band_have_another_colour():
     colors = [to_hex(bar.get_facecolor()).upper() for bar in bars]
     assert colors[-1] == VERMILION
     assert BLUE in colors
-
-
-@pytest.mark.parametrize(("rows", "bins"), [(6, 5), (120, 12), (10_000, 20)])
-def test_the_number_of_bins_grows_with_the_rows(rows, bins):
-    axes = pit_histogram(
-        UniformPrediction(rows), np.linspace(0.0, 1.0, rows), axes=Figure().subplots()
-    )
-    assert len(axes.patches[1:]) == bins
-
-
-@pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])
-def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
-    generator = np.random.default_rng(0)
-    mean = generator.normal(size=(40, 2))
-    prediction = NormalPrediction(mean, np.ones_like(mean), np.ones_like(mean))
-    y = mean + generator.normal(size=mean.shape)
-    of_prediction = draw(prediction, y, target=1, axes=Figure().subplots())
-    values = pit_values(prediction, y)[:, 1]
-    of_values = draw(UniformPrediction(40), values, axes=Figure().subplots())
-    if draw is pit_histogram:
-        heights = [
-            [bar.get_height() for bar in a.patches] for a in (of_prediction, of_values)
-        ]
-        assert heights[0] == heights[1]
-    else:
-        np.testing.assert_array_equal(
-            of_prediction.lines[1].get_ydata(), of_values.lines[1].get_ydata()
-        )
 
 
 @pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])

@@ -49,21 +49,6 @@ def test_a_constant_temperature_has_no_strip(logs):
     assert not elbo_curve(logs, axes=Figure().subplots()).child_axes
 
 
-def test_the_first_epochs_do_not_squeeze_the_others():
-    values = np.concatenate([[1e6, 1e4], np.linspace(2.0, 1.0, 28)])
-    axes = elbo_curve({"loss": values + 0.1, "nll": values}, axes=Figure().subplots())
-    bottom, top = axes.get_ylim()
-    assert bottom < 1.0
-    assert 1e4 > top > 2.1
-
-
-def test_a_single_epoch_is_a_dot():
-    axes = elbo_curve({"loss": [2.0], "nll": [1.0]}, axes=Figure().subplots())
-    assert axes.lines[0].get_marker() == "o"
-    low, high = axes.get_xlim()
-    assert low < 1 < high
-
-
 @pytest.mark.parametrize(
     ("history", "message"),
     [

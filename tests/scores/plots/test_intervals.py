@@ -35,22 +35,6 @@ def test_intervals_use_the_level_and_the_target():
     np.testing.assert_allclose(bars(axes), [[9.0, 11.0], [29.0, 31.0]], atol=1e-3)
 
 
-def test_the_legend_names_the_level_and_counts_the_truths():
-    axes = intervals(PREDICTION, TRUTH, level=0.8, axes=Figure().subplots())
-    texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert texts[1:] == ["80 % interval", "truth inside (2)", "truth outside (1)"]
-
-
-@pytest.mark.parametrize("rows", [1, 5000])
-def test_bars_of_few_and_many_rows_have_gaps(rows):
-    mean = np.arange(float(rows))[:, np.newaxis]
-    prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
-    axes = intervals(prediction, mean, axes=Figure().subplots())
-    bar = axes.collections[0].get_linewidth()[0]
-    assert axes.get_xlim() == (0.0, rows + 1.0)
-    assert bar == (2.5 if rows == 1 else 0.3)
-
-
 @pytest.mark.parametrize(
     ("prediction", "y", "options", "message"),
     [

@@ -56,15 +56,6 @@ def test_the_inner_band_of_a_skewed_target_is_inside():
     np.testing.assert_allclose(axes.lines[0].get_ydata(), np.log(2.0) * mean[:, 0])
 
 
-def test_a_prediction_without_variance_is_a_line():
-    certain = NormalPrediction(MEAN, 0.0 * MEAN, 0.0 * MEAN)
-    # SciPy's normal has no quantile at scale 0.
-    object.__setattr__(certain, "quantile", lambda p: np.stack([MEAN] * 3, axis=1))
-    axes = predictive_band(certain, X, axes=Figure().subplots())
-    for collection in axes.collections:
-        np.testing.assert_array_equal(np.ptp(band(collection), axis=1), 0.0)
-
-
 def test_data_are_dots_of_the_chosen_target():
     twice = NormalPrediction(
         np.hstack([MEAN, MEAN + 1]), np.ones((3, 2)), np.ones((3, 2))
@@ -73,15 +64,6 @@ def test_data_are_dots_of_the_chosen_target():
     axes = predictive_band(twice, X, data=data, target=1, axes=Figure().subplots())
     assert axes.collections[-1].get_offsets().tolist() == [[0.5, 8.0], [1.5, 10.0]]
     assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0, 5.0]
-
-
-def test_the_legend_names_the_bands():
-    axes = predictive_band(PREDICTION, X, axes=Figure().subplots())
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "epistemic + aleatoric: 90 % of y",
-        "epistemic part",
-        "predicted median",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -57,15 +57,6 @@ def test_rows_of_numbers_are_in_the_order_of_their_variances():
     np.testing.assert_allclose(curves(axes)["oracle"][1], [1, 3 / 2, 8 / 3])
 
 
-def test_the_legend_has_the_areas(of_classes):
-    axes = risk_coverage(*of_classes, axes=Figure().subplots())
-    areas = {
-        line.get_label().split(" (")[0]: line.get_ydata() for line in axes.lines[1:]
-    }
-    texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert texts[1:] == [f"{name} ({np.mean(r):.4g})" for name, r in areas.items()]
-
-
 @pytest.mark.parametrize(
     ("rows", "by", "message"),
     [

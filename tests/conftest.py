@@ -57,7 +57,6 @@ OUTER = (
 # `compiled_functions`.
 EAGER = (
     "tests/bayes/",
-    "tests/inference/test_curvature.py",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",
     "tests/inference/test_requirements.py",

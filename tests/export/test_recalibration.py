@@ -30,20 +30,12 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 # outputs, which a recalibration does not see.
 CASES = {
     "temperature": (Temperature(2.5), "categorical", 3, LABELS, "local"),
-    "variance scaling": (VarianceScaling([1.7]), "normal", 1, NUMBERS, "weight"),
     "isotonic PIT": (
         IsotonicPIT([0.1, 0.5, 0.8], [0.2, 0.55, 0.9]),
         "normal",
         1,
         NUMBERS,
         "weight",
-    ),
-    "conformal intervals": (
-        ConformalIntervals([GENERATOR.exponential(size=30).tolist()]),
-        "normal",
-        1,
-        NUMBERS,
-        "local",
     ),
     "temperature and conformal sets": (
         ConformalSets(
@@ -73,17 +65,8 @@ CASES = {
     ),
 }
 
-# Those with groups draw, scale and cover as these do alone.
-SLOW = ("isotonic PIT", "variance scaling", "conformal intervals")
 
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_recalibrated_answers_are_those_of_the_live_model(
     name: str, tmp_path: Path
 ) -> None:

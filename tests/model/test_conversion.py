@@ -36,16 +36,6 @@ def random_weights(model):
     return model
 
 
-def volumes():
-    layers = keras.layers
-    inputs = keras.Input((4, 4, 4, 1))
-    hidden = layers.Conv3D(2, 2, kernel_regularizer="l2")(inputs)
-    hidden = layers.Conv3DTranspose(2, 2)(hidden)
-    hidden = layers.Reshape((16, 8))(hidden)
-    hidden = layers.Conv1DTranspose(3, 2)(layers.Conv1D(3, 2, dilation_rate=2)(hidden))
-    return keras.Model(inputs, layers.Dense(1)(layers.Flatten()(hidden)))
-
-
 def words():
     layers = keras.layers
     inputs = keras.Input((5,), dtype="int32")
@@ -68,7 +58,6 @@ def nested():
 
 
 CASES = {
-    "volumes": (volumes, GENERATOR.normal(size=(3, 4, 4, 4, 1)).astype("float32")),
     "words": (words, GENERATOR.integers(0, 7, size=(3, 5))),
     "nested": (nested, GENERATOR.normal(size=(3, 4)).astype("float32")),
 }

@@ -45,6 +45,7 @@ def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
         )
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_fit_traces_the_training_step_once():
     model, traces = regression(), []
     step = model.train_step
@@ -85,6 +86,7 @@ def test_fit_that_fails_before_its_first_step_leaves_nothing_behind():
     np.testing.assert_allclose(model.likelihood.target_shift, Y.mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_users_see_raw_units_everywhere():
     model = regression()
     model.compile(keras.optimizers.Adam(0.02), metrics=["mae"], steps_per_execution=48)
@@ -99,6 +101,7 @@ def test_users_see_raw_units_everywhere():
     assert 2.5 < np.sqrt(prediction.aleatoric.mean()) < 10
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_classes_train_with_metrics_on_probabilities():
     inputs = keras.Input((3,))
     outputs = DenseVariational(2)(DenseVariational(8, "tanh")(inputs))

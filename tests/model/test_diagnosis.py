@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tests.repeated_calls import running_functions
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
 from tfbbb.model.inference_result import InferenceResult
@@ -27,6 +28,7 @@ def linear(likelihood="normal", units=1, **options):
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 
 
+@running_functions(eagerly=False)
 def fitted(model, y=Y, epochs=20):
     model.compile(keras.optimizers.Adam(0.05))
     model.fit(X[:N], y[:N], epochs=epochs, batch_size=20, verbose=0)

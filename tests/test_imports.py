@@ -107,6 +107,19 @@ def with_packages(graph):
     }
 
 
+@functools.cache
+def imports_on_the_way():
+    """What runs when each module is imported, with the packages on the way."""
+    return with_packages(imports(run_at_import))
+
+
+@functools.cache
+def libraries(name):
+    """The libraries and packages that a module imports when it is imported."""
+    nodes = run_at_import(ast.parse(PATHS[name].read_text()))
+    return {exact[-1].split(".")[0] for exact in imported(nodes)}
+
+
 def packages(name):
     """The packages that a module is in, but for `tfbbb`, which is always imported."""
     parts = name.split(".")
@@ -147,7 +160,7 @@ def test_modules_do_not_import_in_a_circle():
 
 
 def test_packages_do_not_import_in_a_circle():
-    found = [sorted(cycle) for cycle in cycles(with_packages(imports(run_at_import)))]
+    found = [sorted(cycle) for cycle in cycles(imports_on_the_way())]
     assert not found, f"these modules import each other on the way: {found}"
 
 
@@ -178,14 +191,12 @@ def test_no_folder_imports_a_folder_above():
 
 @pytest.mark.parametrize("folder", WITHOUT_TENSORFLOW)
 def test_folder_imports_no_tensorflow(folder):
-    graph = with_packages(imports(run_at_import))
+    graph = imports_on_the_way()
     with_tensorflow = {f"{folder}.{name}" for name in WITHOUT_TENSORFLOW[folder]}
     starts = {"tfbbb", *(n for n in PATHS if f"{n}.".startswith(f"{folder}."))}
     starts -= with_tensorflow
     for name in starts.union(*(reachable(graph, start) for start in starts)):
-        nodes = run_at_import(ast.parse(PATHS[name].read_text()))
-        found = {exact[-1].split(".")[0] for exact in imported(nodes)}
-        assert not found & TENSORFLOW, f"{folder} imports {name}"
+        assert not libraries(name) & TENSORFLOW, f"{folder} imports {name}"
 
 
 def test_the_service_imports_exports_predictions_and_tables_alone():

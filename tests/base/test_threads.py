@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 import tfbbb
 from tfbbb.base import threads
-from tfbbb.base.threads import map_in_threads, num_threads
+from tfbbb.base.threads import map_in_threads
 from tfbbb.export.inputs import to_tensors
 from tfbbb.prediction.passes import Passes
 
@@ -66,17 +66,6 @@ def test_blas_has_one_thread_until_the_last_call_ends() -> None:
         found = list(calls.map(lambda _: map_in_threads(inner, [1, 2, 3]), range(3)))
     assert np.ravel(found).tolist() == 9 * [{1}]
     assert blas_threads() == before
-
-
-def test_there_are_no_more_threads_than_processors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(threads, "_blas_threads", lambda: 8)
-    monkeypatch.setattr(threads, "num_processors", lambda: 3)
-    assert num_threads() == 3
-    # As with `OMP_NUM_THREADS=1`.
-    monkeypatch.setattr(threads, "_blas_threads", lambda: 1)
-    assert num_threads() == 1
 
 
 def test_an_error_in_a_part_is_raised() -> None:

@@ -174,18 +174,6 @@ def test_many_batches_give_the_sums_of_one(name, monkeypatch):
     assert many.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-7)
 
 
-def test_kronecker_factors_are_those_of_inputs_and_signals():
-    model, x, y = built("classes")
-    first = summed(model, x, y, "kron", "ggn").blocks[0]
-    inputs = x.astype(float)
-    expected = (inputs * WEIGHTS[:, np.newaxis]).T @ inputs / WEIGHTS.sum()
-    np.testing.assert_allclose(first.rows, expected, rtol=1e-6)
-    # With a constant input, the kernel's own curvature is that of the bias.
-    full = summed(model, x, y, "full", "ggn").blocks[0].matrix
-    bias = slice(9, 12)
-    np.testing.assert_allclose(first.columns, full[bias, bias], rtol=1e-5, atol=1e-7)
-
-
 def test_kronecker_factors_of_a_convolution_are_those_of_patches():
     model, x, y = built("images")
     first, bias = summed(model, x, y, "kron", "ggn").blocks[:2]

@@ -26,12 +26,6 @@ def deep():
     return network(50, 50, 1)
 
 
-def test_named_method_is_taken_at_its_word(deep):
-    for num_rows in (1, 10**6):
-        assert local_layers(deep, "local", num_rows) == [True] * 3
-        assert local_layers(deep, "weight", num_rows) == [False] * 3
-
-
 def test_auto_draws_weights_of_later_layers_where_rows_are_many(deep):
     plans = [local_layers(deep, "auto", 2**power) for power in range(16)]
     few = plans.count([True] * 3)
@@ -45,24 +39,6 @@ def test_layers_whose_weights_serve_several_positions_draw_weights():
     layers = [Conv1DVariational(2, 3), keras.layers.Flatten(), DenseVariational(1)]
     model = keras.Sequential([keras.Input((8, 2)), *layers])
     assert local_layers(model, "local", 1) == [False, True]
-
-
-def test_linear_last_layer_integrates_the_mean_of_a_normal(deep):
-    structure = Structure.of(deep)
-    for method, integrated in (("local", True), ("auto", True), ("weight", False)):
-        plan = plan_for(structure, method, 1, 100, MAX_FLOATS, [Normal(scale=1.0)])
-        assert bool(plan.integrated) == integrated
-    heteroscedastic = Normal(heteroscedastic=True)
-    plan = plan_for(
-        Structure.of(network(5, 4)), "local", 1, 100, MAX_FLOATS, [heteroscedastic]
-    )
-    assert plan.num_integrated == 2
-    curved = network(5)
-    curved.layers[0].activation = keras.activations.tanh
-    plan = plan_for(
-        Structure.of(curved), "local", 1, 100, MAX_FLOATS, [Normal(scale=1.0)]
-    )
-    assert not plan.integrated
 
 
 def test_linear_model_is_integrated_exactly():

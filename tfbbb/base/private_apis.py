@@ -504,12 +504,13 @@ def gradients_freed_with_graphs() -> Iterator[None]:
         yield
     finally:
         for name in set(table) - before:
-            graph = _graph_of_gradient(table[name]["type"])
+            # A graph that is freed meanwhile takes its gradients from the table.
+            graph = _graph_of_gradient(table.get(name, {}).get("type"))
             if graph is not None:
                 _keep_gradient(name, around_control_flow(graph))
 
 
-def _graph_of_gradient(gradient: Callable[..., Any]) -> tf.Graph | None:
+def _graph_of_gradient(gradient: object) -> tf.Graph | None:
     """Returns the graph of the call whose gradient `tf.custom_gradient` made."""
     if not inspect.isfunction(gradient):
         return None

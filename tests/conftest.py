@@ -57,6 +57,7 @@ OUTER = (
 # `compiled_functions`.
 EAGER = (
     "tests/bayes/",
+    "tests/export/",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",
     "tests/inference/test_requirements.py",
@@ -69,6 +70,15 @@ EAGER = (
     "tests/test_dtype_policies.py",
     "tests/test_places.py",
     "tests/test_with_posterior.py",
+)
+
+# Files among them whose matter is what was compiled, or with thousands of calls.
+COMPILED = (
+    "tests/bayes/divergences/test_through_tfp.py",
+    "tests/bayes/posteriors/test_tfp_distribution.py",
+    "tests/model/optimizers/test_ivon.py",
+    "tests/prediction/test_constants.py",
+    "tests/prediction/test_kept_draws.py",
 )
 
 
@@ -135,12 +145,20 @@ def no_compiled_functions() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def functions_run_eagerly(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the functions of the files in `EAGER` op by op."""
-    if not request.node.nodeid.startswith(EAGER) or "tensorflow" not in sys.modules:
+    name = request.node.nodeid
+    is_eager = name.startswith(EAGER) and not name.startswith(COMPILED)
+    if not is_eager or "tensorflow" not in sys.modules:
         yield
         return
     from tests.repeated_calls import running_functions
+    from tfbbb.model.predictive_model import PredictiveModel
 
-    with running_functions(eagerly=True):
+    # A file has compiled functions all the same.
+    export = running_functions(eagerly=False)(PredictiveModel.export_predictive)
+    with (
+        running_functions(eagerly=True),
+        mock.patch.object(PredictiveModel, "export_predictive", export),
+    ):
         yield
 
 

@@ -287,6 +287,7 @@ def export_by_keras(model, path):
     model.export(path, verbose=False)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 @pytest.mark.parametrize("export", [export_by_keras, tf.saved_model.save])
 def test_exported_draws_of_plain_models_are_warned_of(export, tmp_path):
     model = keras.Sequential([keras.Input((3,)), DenseVariational(2, name="only")])

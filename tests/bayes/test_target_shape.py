@@ -77,6 +77,7 @@ def test_all_likelihoods_follow_the_rule(kind, units, targets):
             likelihood.aligned(wrong, outputs)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_places_of_unknown_sizes_are_compared_in_the_step():
     likelihood = likelihoods.Normal()
     likelihood.build((None, None, None, 1))

@@ -85,7 +85,6 @@ def test_tensorflow_saves_a_network_with_our_layers(tmp_path):
     np.testing.assert_allclose(next(iter(served.values())), network(X), rtol=1e-5)
 
 
-@pytest.mark.usefixtures("compiled_functions")
 def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
     inputs = keras.Input((4,), dtype="int32")
     hidden = keras.layers.Flatten()(tfbbb.layers.EmbeddingVariational(6, 2)(inputs))

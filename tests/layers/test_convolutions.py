@@ -100,6 +100,7 @@ def test_bias_belongs_to_channels_and_not_to_columns(estimator):
         if case[0] is not SeparableConv2DVariational
     ],
 )
+@pytest.mark.usefixtures("compiled_functions")
 def test_kernels_of_groups_act_each_on_its_own_rows(
     kind, arguments, options, shared, data_format
 ):

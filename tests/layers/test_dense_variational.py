@@ -167,6 +167,7 @@ def test_layers_may_be_built_by_the_first_training_step():
         unset.fit(x, y, verbose=0)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_kl_weight_changes_without_a_retrace_and_is_saved(tmp_path):
     layer = DenseVariational(1, kl_weight=0.5)
     model = keras.Sequential([keras.Input((4,)), layer])

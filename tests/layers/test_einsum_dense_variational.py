@@ -71,6 +71,7 @@ def test_a_narrow_posterior_computes_what_keras_computes(
     ("equation", "output_shape", "bias_axes", "rank", "shared"),
     [(*case[:4], index % 2 == 0) for index, case in enumerate(CASES)],
 )
+@pytest.mark.usefixtures("compiled_functions")
 def test_kernels_of_groups_act_each_on_its_own_rows(
     equation, output_shape, bias_axes, rank, shared
 ):

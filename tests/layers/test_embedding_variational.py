@@ -88,6 +88,7 @@ def test_auto_chooses_local_for_one_index_per_row_only():
 
 
 @pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.usefixtures("compiled_functions")
 def test_tables_of_groups_serve_each_its_own_rows(shared):
     layer = embedding()
     inputs = np.stack([X] if shared else [X, 5 - X])

@@ -178,6 +178,7 @@ def test_refuses_several_outputs():
         tfbbb.BayesianModel(inputs, outputs)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
     def build(prior, likelihood):
         inputs = keras.Input((3,))

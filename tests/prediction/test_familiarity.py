@@ -146,6 +146,7 @@ def test_a_missing_value_is_as_familiar_as_it_is_frequent():
     assert never < 0.005
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_many_rows_are_compared_in_parts_in_any_graph():
     x = RNG.normal(size=(3000, 3)).astype(np.float32)
     familiarity = tfbbb.Familiarity.fit(x[:500])

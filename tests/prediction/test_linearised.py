@@ -155,6 +155,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("network", LOOPS.values(), ids=LOOPS)
+@pytest.mark.usefixtures("compiled_functions")
 def test_loops_are_linearised_as_finite_differences(network):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((4, 3))

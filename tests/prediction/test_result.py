@@ -100,6 +100,7 @@ def test_targets_of_one_sample_share_one_draw_of_weights():
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
+@pytest.mark.usefixtures("compiled_functions")
 def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     model = network(2, Normal())
     model.likelihood.adapt(Y)

@@ -132,26 +132,15 @@ def native(**options):
 
 
 UNFIT = {
-    "more_layers": (
-        lambda: keras.Sequential(
-            [keras.Input((3,)), ours.DenseFlipout(4), ours.DenseFlipout(2)]
-        ),
-        "layers with weights",
-    ),
     "another_shape": (
         lambda: keras.Sequential([keras.Input((3,)), ours.DenseFlipout(5)]),
         "shape",
-    ),
-    "other_weights": (
-        lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)]),
-        "weights of the layer",
     ),
     "no_bias": (lambda: native(use_bias=False), "has no place for"),
     "a_full_covariance": (
         lambda: native(posterior="full_covariance_normal", estimator="weight"),
         "cannot represent",
     ),
-    "a_point": (lambda: native(posterior="point"), "cannot represent"),
 }
 
 

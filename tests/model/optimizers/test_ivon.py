@@ -9,8 +9,6 @@ from tfbbb.model.optimizers import IVON
 CURVATURE = np.array([100.0, 1.0, 0.1, 0.01], "float32")
 CENTRE = np.array([1.0, -2.0, 0.5, 3.0], "float32")
 NUM_ROWS = 50.0
-# Thousands of steps.
-pytestmark = pytest.mark.usefixtures("compiled_functions")
 
 
 def trained(steps, **options):

@@ -1,9 +1,11 @@
 """Numbers are converted to a data type that can hold them."""
 
+import re
+
 import numpy as np
 import pytest
 
-from tfbbb.base.numbers import in_dtype
+from tfbbb.base.numbers import in_dtype, positive_integer, positive_number
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,18 @@ def test_floats_round():
     converted, wrong = in_dtype(np.array([2**24 + 1, 3]), "float32")
     assert converted.tolist() == [2.0**24, 3.0]
     assert wrong is None
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"),
+    [
+        (positive_number, [0.0, -1.0, np.nan, np.inf, None, True, "2", (1.0,)]),
+        (positive_integer, [0, -1, 1.5, 2.0, True, "2"]),
+    ],
+)
+def test_other_numbers_are_refused_by_the_name_of_their_argument(check, wrong):
+    assert check("size", 2) == 2
+    for value in wrong:
+        received = re.escape(f"Received: size={value!r}")
+        with pytest.raises(ValueError, match=f"`size` must be a positive .*{received}"):
+            check("size", value)

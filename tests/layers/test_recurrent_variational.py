@@ -248,14 +248,6 @@ def test_stateful_layers_have_no_posterior_predictive():
         engine_draws(model, SEQUENCES, "weight", 2)
 
 
-@pytest.mark.parametrize(
-    ("argument", "rate"), [("dropout", -0.1), ("recurrent_dropout", 1.0)]
-)
-def test_refuses_a_dropout_out_of_range(argument, rate):
-    with pytest.raises(ValueError, match=f"`{argument}`.*Received: {argument}={rate}"):
-        LSTMVariational(3, **{argument: rate})
-
-
 def test_forget_gate_starts_open_unless_told_otherwise():
     layer = LSTMVariational(2, bias_initializer="zeros")
     layer.build((None, 4, 2))

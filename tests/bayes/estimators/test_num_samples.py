@@ -127,9 +127,3 @@ def test_numbers_of_samples_that_differ_are_refused():
     outputs = DenseVariational(1, estimator=Weight(3))(hidden)
     with pytest.raises(ValueError, match=r"same number.*num_samples=\[2, 3\]"):
         tfbbb.BayesianModel(inputs, outputs)
-
-
-@pytest.mark.parametrize("number", [0, 1.5, True, "2"])
-def test_bad_numbers_of_samples_are_refused(number):
-    with pytest.raises(ValueError, match=r"`num_samples` must be .*Received"):
-        Weight(num_samples=number)

@@ -90,12 +90,6 @@ def test_quantiles_are_right_for_any_components(raw):
     np.testing.assert_allclose(likelihood.cdf(values, repeated), levels, rtol=1e-9)
 
 
-@pytest.mark.parametrize("components", [0, 2.0, True])
-def test_number_of_components_is_a_positive_integer(components):
-    with pytest.raises(ValueError, match=r"`components` must be a positive integer"):
-        NormalMixture(components)
-
-
 def test_network_needs_three_outputs_per_component_and_target():
     with pytest.raises(ValueError, match=r"6 outputs per target \(logits, then loc"):
         NormalMixture(2).build((None, 7))

@@ -105,12 +105,6 @@ def test_target_that_is_no_class_is_named_with_its_row(targets):
         built().check_targets(targets)
 
 
-@pytest.mark.parametrize("wrong", [1, 2.0, True, "5"])
-def test_number_of_classes_must_be_two_or_more(wrong):
-    with pytest.raises(ValueError, match=f"Received: num_classes={wrong!r}"):
-        OrderedLogistic(wrong)
-
-
 def test_number_of_classes_must_be_given():
     with pytest.raises(ValueError, match=r"OrderedLogistic\(num_classes=5\).*=None"):
         OrderedLogistic().build((None, 1))

@@ -89,12 +89,6 @@ def test_predictions_and_ordinary_calls_have_the_correlations_of_q(model):
         assert (np.abs(variances[name] - exact.var(axis=0)) < 5 * error).all(), name
 
 
-@pytest.mark.parametrize("size", [0, 4097, 2.5])
-def test_refuses_a_size_that_is_out_of_range(size):
-    with pytest.raises(ValueError, match=f"Received: size={size}"):
-        JointNormal(size)
-
-
 def test_refuses_tensors_larger_than_the_posterior():
     with pytest.raises(ValueError, match=r"size=3, shape=\(4, 3\)"):
         variational_weight(JointNormal(3))

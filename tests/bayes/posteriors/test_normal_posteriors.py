@@ -166,12 +166,6 @@ def test_refuses_an_initial_scale_that_is_not_positive_and_finite(scale):
         posteriors.MeanFieldNormal(initial_scale=scale)
 
 
-@pytest.mark.parametrize("rank", [0, 1.5, True])
-def test_low_rank_normal_needs_a_positive_integer_rank(rank):
-    with pytest.raises(ValueError, match=f"Received: rank={rank!r}"):
-        posteriors.LowRankNormal(rank)
-
-
 def test_matrix_normal_refuses_an_unknown_covariance():
     with pytest.raises(ValueError, match="Received: covariance='banded'"):
         posteriors.MatrixNormal("banded")

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 import tfbbb
-from tfbbb.lab.inference import CAVI, SVI
+from tfbbb.lab.inference import CAVI
 from tfbbb.lab.inference.cavi import coordinate_ascent
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
 from tfbbb.lab.inference.gamma import Gamma
@@ -155,8 +155,3 @@ def test_model_has_the_exact_posterior_in_raw_units():
 def test_other_models_are_refused_by_name(network, message):
     with pytest.raises(ValueError, match=message):
         CAVI().fit(network(), X, (Y > 0).astype(float))
-
-
-def test_steps_that_do_not_converge_are_refused():
-    with pytest.raises(ValueError, match=r"forgetting=0\.5"):
-        SVI(forgetting=0.5)

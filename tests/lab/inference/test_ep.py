@@ -171,13 +171,3 @@ def test_model_has_the_posterior_and_the_evidence_in_raw_units():
 def test_other_models_are_refused_by_name(model, message):
     with pytest.raises(ValueError, match=message):
         ExpectationPropagation().fit(model(), X, LABELS)
-
-
-def test_bad_arguments_are_refused():
-    sites = ProbitSites(X, LABELS)
-    with pytest.raises(ValueError, match=r"damping=1\.0"):
-        expectation_propagation(sites, PRIOR, damping=1.0)
-    with pytest.raises(ValueError, match="shapes"):
-        expectation_propagation(sites, (np.zeros(3), np.eye(3)))
-    with pytest.raises(ValueError, match="0 and 1"):
-        ProbitSites(X, 2 * LABELS - 1)

@@ -73,16 +73,3 @@ def test_a_compiled_network_learns_and_its_optimizer_is_saved(tmp_path):
     assert loaded.optimizer.get_config() == network.optimizer.get_config()
     kept = loaded.optimizer.posterior_scale(loaded.trainable_variables[0])
     np.testing.assert_array_equal(kept, scale)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_rows": 0}, "num_rows"),
-        ({"beta_2": 1.0}, "below 1"),
-        ({"prior_precision": -1.0}, "prior_precision"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        IVON(**options)

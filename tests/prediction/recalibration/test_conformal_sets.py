@@ -106,9 +106,3 @@ def test_numbers_and_scores_of_several_targets_are_refused():
         shared_network().recalibration = ConformalSets([[0.5]])
     with pytest.raises(ValueError, match="Only classes have prediction sets"):
         shared_network().predictive(X[:3]).prediction_set(0.9)
-
-
-def test_places_of_a_row_are_refused():
-    some = types.SimpleNamespace(probabilities=np.zeros((5, 4, 3)))
-    with pytest.raises(ValueError, match=r"Places of one row.*\(5, 4\)"):
-        ConformalSets().fitted(LIKELIHOOD, some, np.zeros((5, 4), int))

@@ -110,12 +110,6 @@ def test_numbers_are_refused():
         shared_network().recalibrate(X[:50], np.zeros(50), "temperature")
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), None])
-def test_temperature_must_be_positive_and_finite(temperature):
-    with pytest.raises(ValueError, match="`temperature` must be a positive finite"):
-        Temperature(temperature)
-
-
 def test_rows_that_are_all_right_have_the_temperature_of_the_prior():
     """Their likelihood grows for ever with lower temperatures."""
     model = network(4, "categorical", spread=1e-6)

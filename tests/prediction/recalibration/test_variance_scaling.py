@@ -107,12 +107,6 @@ def test_targets_with_bounds_are_refused(units, likelihood):
         shared_network(units, likelihood).recalibration = VarianceScaling(2.0)
 
 
-@pytest.mark.parametrize("factors", [0.0, [1.0, -1.0], float("nan"), "2", [None]])
-def test_factors_must_be_positive_and_finite(factors):
-    with pytest.raises(ValueError, match="`factors` must be a positive finite number"):
-        VarianceScaling(factors)
-
-
 def test_factors_of_other_targets_are_refused():
     with pytest.raises(
         ValueError, match=r"The model has 1 targets.*Received: factors="

@@ -58,9 +58,3 @@ def test_ece_weights_the_gap_of_each_bin_by_its_share():
     np.testing.assert_allclose(diagram.accuracy[[5, 8, 9]], [0.5, 1.0, 0.5])
     assert np.isnan(diagram.accuracy[:5]).all()
     np.testing.assert_allclose(diagram.edges, np.linspace(0.0, 1.0, 11))
-
-
-@pytest.mark.parametrize("bins", [0, -1, 2.5, True])
-def test_bins_must_be_a_positive_integer(bins):
-    with pytest.raises(ValueError, match="Received: bins="):
-        reliability_diagram(classes(), labels(classes()), bins=bins)

@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -71,18 +69,3 @@ def test_bars_beyond_the_band_have_another_colour():
     colors = [to_hex(bar.get_facecolor()).upper() for bar in bars]
     assert colors[-1] == VERMILION
     assert BLUE in colors
-
-
-@pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])
-@pytest.mark.parametrize(
-    ("prediction", "y", "options", "message"),
-    [
-        ([0.5], [1.0], {}, "Received: prediction of type list"),
-        (UniformPrediction(2), [1.0], {}, "for each of the 2 predicted rows"),
-        (UniformPrediction(1), [0.5], {"target": 1}, "index of one of 1 targets"),
-        (UniformPrediction(1), [0.5], {"confidence": 1.0}, "must be a number strictly"),
-    ],
-)
-def test_invalid_arguments_are_refused(draw, prediction, y, options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        draw(prediction, y, **options, axes=Figure().subplots())

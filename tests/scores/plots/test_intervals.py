@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -33,18 +32,3 @@ def test_intervals_use_the_level_and_the_target():
     options = {"level": ONE_DEVIATION, "target": 1}
     axes = intervals(prediction, mean, **options, axes=Figure().subplots())
     np.testing.assert_allclose(bars(axes), [[9.0, 11.0], [29.0, 31.0]], atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("prediction", "y", "options", "message"),
-    [
-        (PREDICTION, TRUTH[:2], {}, "Received: lengths"),
-        (PREDICTION, np.ones((3, 2, 2)), {}, "`y` must be an array of shape"),
-        (PREDICTION, [1.0, np.nan, 2.0], {}, "Received: 1 of 3 that are not"),
-        (PREDICTION, TRUTH, {"level": 1.0}, "`level` must be a number strictly"),
-        (PREDICTION, TRUTH, {"target": 1}, "index of one of 1 targets"),
-    ],
-)
-def test_invalid_arguments_are_refused(prediction, y, options, message):
-    with pytest.raises(ValueError, match=message):
-        intervals(prediction, y, **options, axes=Figure().subplots())

@@ -1,7 +1,4 @@
-from types import SimpleNamespace
-
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -47,15 +44,3 @@ def test_a_prediction_is_measured_in_the_requested_bins():
     )
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections[1:]])
     np.testing.assert_allclose(dots, [[100 * 0.795, 75.0]])
-
-
-@pytest.mark.parametrize(
-    ("prediction", "y", "message"),
-    [
-        ([[0.5, 0.5]], [0], "Received: prediction of type list"),
-        (SimpleNamespace(aleatoric=1.0, mean=np.ones((1, 1))), [0], "of classes"),
-    ],
-)
-def test_invalid_arguments_are_refused(prediction, y, message):
-    with pytest.raises(ValueError, match=message):
-        reliability_diagram(prediction, y, axes=Figure().subplots())

@@ -19,6 +19,7 @@ from tests.keras_twins import (
     with_weights,
 )
 from tests.posterior_draws import assert_same_moments
+from tests.repeated_calls import running_functions
 from tfbbb import estimators
 from tfbbb.layers import (
     Conv1DTransposeVariational,
@@ -98,6 +99,7 @@ def made(name, estimator, x):
     return layer
 
 
+@running_functions(eagerly=False)
 def draws_of(layer, x):
     """Returns DRAWS independent draws of the outputs, [draws, rows, outputs].
 

@@ -117,6 +117,7 @@ class Head(layers.Layer):
         return ops.reshape(ops.softmax(self.dense(inputs)), (-1, 4))
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_a_softmax_within_a_layer_is_noticed_before_the_first_step():
     inputs = keras.Input((3,))
     model = tfbbb.BayesianModel(inputs, Head()(inputs), likelihood="categorical")
@@ -126,6 +127,7 @@ def test_a_softmax_within_a_layer_is_noticed_before_the_first_step():
     assert model.num_rows is None
 
 
+@pytest.mark.usefixtures("compiled_functions")
 @pytest.mark.parametrize(
     ("ending", "run_eagerly"),
     [(layers.Softmax, True), (lambda: layers.Lambda(tf.nn.softmax), False)],

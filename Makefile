@@ -10,7 +10,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched docs test test-all tested test-slow mutations screenshots helm lint format lock clean
+.PHONY: help install demo serve check touched docs test test-all tested test-slow faults mutations screenshots helm lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,9 @@ test-slow: install ## Run the long tests, of which the others run a short form
 
 docs: install ## Build the documentation site, which the service has at /guide
 	$(BIN)/python -m docs.site.build
+
+faults: install ## Let calls fail and processes die under load for 40 minutes, and report what is lost
+	$(BIN)/python benchmarks/faults.py --again
 
 mutations: install ## Put faults into copies of the code, each of which a test must notice
 	$(BIN)/python -m tests.mutations

@@ -1,5 +1,6 @@
 """One attempt of one job, from its lease to its end."""
 
+import errno
 import logging
 import shutil
 import threading
@@ -20,6 +21,16 @@ from service.shared.versions import latest_version
 from tfbbb.training.job_clock import Interrupted, JobClock, Progress
 
 logger = logging.getLogger(__name__)
+
+# Errors of a disk or a machine, on which the job may succeed later.
+_OF_THE_MACHINE = {
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOSPC,
+    errno.EROFS,
+}
 
 Result = TypeVar("Result")
 
@@ -68,8 +79,12 @@ class Attempt:
         except (StaleAttemptError, ShutdownError):
             raise
         except Exception as error:
-            logger.exception("the job failed")
-            return describe_failure(error)
+            logger.exception("the attempt failed")
+            reason = describe_failure(error)
+            if getattr(error, "errno", None) not in _OF_THE_MACHINE:
+                return reason
+            record = self.queue.record_death
+            self._retry(lambda: record(self.lease, reason, of_machine=True))
         return None
 
     def _train_and_publish(self, heartbeat: Heartbeat, clock: JobClock) -> None:

@@ -21,8 +21,9 @@ from tfbbb.base.types import JsonObject
 logger = logging.getLogger(__name__)
 
 MOST_DEATHS = 3
-# Pauses before the next attempt of a job whose process died, by its earlier deaths.
-_PAUSES = (1.0, 5.0, 0.0)
+# Pauses before the next attempt of a job whose process died, and of one whose machine
+# failed, by its earlier deaths.
+_PAUSES, _PAUSES_OF_MACHINES = (1.0, 5.0, 0.0), (5.0, 60.0, 0.0)
 # Most attempts that are submitted to a cluster at a time.
 _CANDIDATES = 50
 # The end of a log, with room for its last line.
@@ -164,13 +165,19 @@ class Queue:
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
 
-    def record_death(self, lease: Lease, reason: str | None = None) -> None:
-        """Requeues a job whose process died; the third death without progress fails."""
+    def record_death(
+        self, lease: Lease, reason: str | None = None, *, of_machine: bool = False
+    ) -> None:
+        """Requeues a job whose process died, or whose machine failed.
+
+        The third time without progress, the job fails.
+        """
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             if reason is None:
                 reason = self._describe_end(job, "was killed or crashed")
-            self._count_death(session, job, reason, _PAUSES[job.deaths])
+            pauses = _PAUSES_OF_MACHINES if of_machine else _PAUSES
+            self._count_death(session, job, reason, pauses[job.deaths])
 
     def expire(self) -> int:
         """Ends attempts whose leases have expired, as deaths; returns their number."""
@@ -256,7 +263,7 @@ class Queue:
         if job.deaths < MOST_DEATHS or job.cancel_requested_at is not None:
             self._requeue(session, job, reason, pause)
         elif not self._succeed_if_published(session, job):
-            reason = f"Its process died {job.deaths} times, the last time: {reason}"
+            reason = f"{job.deaths} attempts came to nothing, the last one: {reason}"
             self._end(session, job, JobState.FAILED, reason)
 
     def _describe_end(self, job: Job, how: str) -> str:

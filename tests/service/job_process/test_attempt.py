@@ -67,10 +67,7 @@ def test_an_attempt_trains_and_publishes(queue, lease):
     ("error", "reason"),
     [
         (TableError("Column 'x' has no values."), "Column 'x' has no values."),
-        (
-            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "checkpoint"),
-            "checkpoint: No space left on device",
-        ),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x"), "x: No such file"),
         (RuntimeError("of\nTensorFlow"), "RuntimeError: of TensorFlow; the log has"),
     ],
 )
@@ -81,6 +78,19 @@ def test_impossible_job_fails_with_the_reason(queue, lease, error, reason):
     assert failed.state == "failed"
     assert reason in (failed.error or "")
     assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_job_outlives_a_fault_of_its_machine(queue, lease, number):
+    error = OSError(number, os.strerror(number), "checkpoint")
+    assert attempt(queue, lease, Trainer(raising(error))).run()
+    waiting = job(queue, lease.job_id)
+    assert (waiting.state, waiting.deaths) == ("queued", 1)
+    assert waiting.not_before is not None
+    again = queue.lease_job(lease.job_id)
+    assert again is not None
+    assert Attempt(queue, again, threading.Event(), Trainer(), pytest.fail).run()
+    assert job(queue, lease.job_id).state == "succeeded"
 
 
 def test_a_trainer_knows_the_version_that_is_latest(queue):

@@ -116,7 +116,7 @@ def test_ray_job_that_ends_before_it_begins_counts_as_a_death(queue, api, jobs, 
     failed = job(queue, job_id)
     assert failed.state == "failed"
     assert failed.error == (
-        "Its process died 3 times, the last time: its Ray job "
+        "3 attempts came to nothing, the last one: its Ray job "
         f"{name(job_id, 3)} ended before it began: {told}"
     )
     assert states(queue, job_id).count("running") == 3

@@ -102,7 +102,7 @@ def test_job_whose_process_dies_three_times_fails_with_the_reason(queue):
         queue.record_death(lease, "signal SIGSEGV")
     failed = job(queue, job_id)
     assert failed.state == "failed"
-    assert failed.error == "Its process died 3 times, the last time: signal SIGSEGV"
+    assert failed.error == "3 attempts came to nothing, the last one: signal SIGSEGV"
 
 
 def test_deaths_count_from_the_last_progress(queue):

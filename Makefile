@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' tfbbb/version.py)
 
 # The tests start hundreds of processes, which would each compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -10,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched docs test test-all tested test-slow faults mutations screenshots helm lint format lock clean
+.PHONY: help install demo serve check touched docs test test-all tested test-slow faults mutations packages screenshots helm lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,6 +50,15 @@ test-slow: install ## Run the long tests, of which the others run a short form
 
 docs: install ## Build the documentation site, which the service has at /guide
 	$(BIN)/python -m docs.site.build
+
+packages: install ## Build wheels and source distribution in build/packages; TAG must name their version
+	@test "$(or $(TAG),v$(VERSION))" = "v$(VERSION)" || { \
+		echo "The tag must be v$(VERSION), as tfbbb/version.py has it. Received: $(TAG)" >&2; exit 1; }
+	@grep -q '^## $(VERSION)$$' CHANGELOG.md || { echo "CHANGELOG.md has no section $(VERSION)." >&2; exit 1; }
+	rm -rf build/packages
+	$(BIN)/python -m hatchling build --directory build/packages
+	cd deploy/predict && ../../$(BIN)/python -m hatchling build --directory ../../build/packages --target wheel
+	$(BIN)/python -m twine check --strict build/packages/*
 
 faults: install ## Let calls fail and processes die under load for 40 minutes, and report what is lost
 	$(BIN)/python benchmarks/faults.py --again

@@ -12,6 +12,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 import service
 import tfbbb
@@ -103,6 +104,16 @@ def test_twine_finds_no_fault(packages, tmp_path):
         sys.executable, "-m", "twine", "check", "--strict", *packages, cwd=tmp_path
     )
     assert said.count("PASSED") == 3, said
+
+
+def test_a_tag_of_another_version_builds_nothing():
+    command = ("make", "--assume-old=install", "packages", "TAG=v0.0.0")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode
+    assert f"The tag must be v{version.__version__}" in done.stderr
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    steps = workflow["jobs"]["build"]["steps"]
+    assert 'make packages TAG="$GITHUB_REF_NAME"' in [x.get("run") for x in steps]
 
 
 @pytest.mark.parametrize("place", [1, 2], ids=["tfbbb", "tfbbb-predict"])

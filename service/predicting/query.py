@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tfbbb.prediction.questions import Question, served_questions
 SIGNATURES = ("serving_default", "predict")
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+Time = Annotated[float, Field(allow_inf_nan=False)]
 Level = Annotated[float, Field(gt=0, lt=1), BeforeValidator(refuse_percentage)]
 
 
@@ -74,15 +75,17 @@ def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
             classes = "; not for classes" if question.needs_order else ""
             if question.needs_classes:
                 classes = "; only for classes"
+            kind: Any = Time if question.takes_times else Level
+            asked = "Times of" if question.takes_times else "Levels of"
             fields[question.parameter] = (
-                Annotated[list[Level], Field(fail_fast=True)] | None,
+                Annotated[list[kind], Field(fail_fast=True)] | None,
                 Field(
                     None,
                     min_length=1,
                     max_length=100,
-                    description=f"Levels of the {question.text} of "
+                    description=f"{asked} the {question.text} of "
                     f"p(y | x) to return{classes}.",
-                    examples=[[0.05, 0.95]],
+                    examples=[[30.0, 365.0] if question.takes_times else [0.05, 0.95]],
                 ),
             )
         else:

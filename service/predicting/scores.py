@@ -66,8 +66,11 @@ def _score_numbers(
     # Imports TensorFlow.
     from tfbbb.prediction.target_scores import cdf_step, crps_of_targets, in_intervals
 
-    errors = prediction.mean - targets
     covered = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)
+    if prediction.censored:
+        # Of a row that is still running nobody knows how wrong its mean is.
+        return _coverage(covered)
+    errors = prediction.mean - targets
     below, up_to = cdf_step(prediction, targets)
     return {
         "crps": np.mean(crps_of_targets(prediction, targets), axis=1),

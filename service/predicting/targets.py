@@ -45,6 +45,7 @@ def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
         return np.where(values < 0, 0, values)
     support = manifest.targets.support
     assert support is not None
+    # Of a time that happened, the event is 1, too.
     any_target = min(max(1.0, support.least), support.greatest)
     return np.where(np.isnan(values), any_target, values)
 
@@ -72,6 +73,8 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
     support, width = manifest.targets.support, manifest.targets.shape[-1]
     assert support is not None
     assert width is not None
+    # Beside the time, whether the event happened then: 1 or 0.
+    width += manifest.censored
     numbers = np.full((len(values), width), np.nan)
     texts: dict[tuple[int, int], str] = {}
     for row, value in enumerate(values):
@@ -80,6 +83,8 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
         listed = value if isinstance(value, list) else [value]
         if len(listed) != width or not {*map(type, listed)} <= _TYPES:
             what = "a number" if width == 1 else f"a list of {width} numbers"
+            if manifest.censored:
+                what = "a time and its event, 1 or 0, in a list"
             raise InputError(
                 f"Row {row + 1}: the target must be {what}, {support.description}. "
                 f"Received: {abbreviate(value)}"
@@ -91,6 +96,8 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
                 numbers[row, place] = _as_float(one)
     unusable = _read_texts(texts, numbers, manifest)
     inside = support.contains(numbers)
+    if manifest.censored:
+        inside[:, 1] = np.isin(numbers[:, 1], (0.0, 1.0))
     return KnownTargets(numbers, unusable).within(inside, support.description)
 
 

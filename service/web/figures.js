@@ -22,6 +22,8 @@ const NAMES = {
   mae: ["Mean absolute error", "mae"],
   mean_absolute_error: ["Mean absolute error", "mae"],
   auc: ["AUC", "auc"],
+  concordance: ["Concordance", "concordance"],
+  integrated_brier_score: ["Integrated Brier score", "integratedBrierScore"],
   ece: ["Calibration error", "calibrationError"],
   calibration_error: ["Calibration error", "calibrationError"],
   expected_calibration_error: ["Calibration error", "calibrationError"],

@@ -9,6 +9,8 @@ const EXPLAINED = {
   interval: "The model expects the true value in this interval in so many of 100 cases.",
   logLikelihood: "The mean logarithm of the probability that the model gave to what happened. Greater is better: 0.7 more is twice the probability.",
   uncertainty: "How open the class is: 0 % is a certain class, 100 % a guess among all classes. (The entropy, as a share of its greatest value.)",
+  concordance: "The share of pairs of rows whose predicted times are in the right order; 0.5 is chance. Pairs of which nobody knows which is longer do not count.",
+  integratedBrierScore: "The squared error of the probability to be still running, averaged over time; less is better. Rows that were cut off count as far as they are known.",
   rmse: "Root mean squared error: the typical distance of the predicted mean from the truth, in units of the target. Great errors count more.",
   mae: "Mean absolute error: the mean distance of the prediction from the truth, in units of the target.",
   rSquared: "How much of the spread of the target the model explains: 1 is all of it, 0 is none.",

@@ -20,6 +20,8 @@ _LABELS = {
     "mean_absolute_error": "mean absolute error",
     "coverage_90": "coverage of 90 % intervals",
     "accuracy": "accuracy",
+    "concordance": "concordance of times (0.5 is chance)",
+    "integrated_brier_score": "integrated Brier score",
     "brier_score": "Brier score",
     "log_likelihood": "log-likelihood per row",
 }
@@ -32,6 +34,8 @@ _HEADINGS = {
     "r_squared": "R²",
     "rmse": "RMSE",
     "accuracy": "accuracy",
+    "concordance": "concordance",
+    "integrated_brier_score": "IBS",
     "balanced_accuracy": "balanced",
     "log_likelihood": "log-lik.",
     "coverage_90": "in 90 %",

@@ -99,6 +99,9 @@ class ModelAnswers:
         if "intervals" in levels:
             ends = model.ask("intervals", block, levels["intervals"], *self._draws)
             outputs |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        if "survival" in levels:
+            asked = levels["survival"]
+            outputs["survival"] = model.ask("survival", block, asked, *self._draws)
         if (asked := levels.get("prediction_sets")) is not None:
             names = np.asarray(model.manifest.classes, dtype=object)
             inside = model.ask("prediction_sets", block, asked, *self._draws)

@@ -138,6 +138,34 @@ Intervals = Annotated[
         "in place of that of --level.",
     ),
 ]
+
+
+def numbers_of(text: str) -> list[float]:
+    """Returns the numbers of a text such as `30,365`."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise typer.BadParameter(f"{text!r} names no numbers such as 30,365.")
+    return numbers
+
+
+def _check_numbers(text: str | None) -> str | None:
+    if text is not None:
+        numbers_of(text)
+    return text
+
+
+Times = Annotated[
+    str | None,
+    typer.Option(
+        metavar="30,365",
+        callback=_check_numbers,
+        help="Also print the probability of being beyond these times, or other numbers "
+        "in units of the target, as survival_30 and so on.",
+    ),
+]
 PredictionSets = Annotated[
     bool,
     typer.Option(

@@ -13,6 +13,7 @@ from tfbbb.cli.options import (
     Seed,
     Sheet,
     Table,
+    Times,
     echo_note,
 )
 
@@ -27,6 +28,7 @@ def predict(
     seed: Seed = None,
     level: Level = 0.9,
     intervals: Intervals = None,
+    times: Times = None,
     prediction_sets: PredictionSets = False,
     log_prob: LogProb = False,
 ) -> None:
@@ -44,7 +46,7 @@ def predict(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import end_if_useless, resolve_model
-        from tfbbb.cli.options import interval_levels
+        from tfbbb.cli.options import interval_levels, numbers_of
         from tfbbb.export.manifest import Manifest
         from tfbbb.tables.column_names import check_columns_exist
         from tfbbb.tables.scan import TableScan, notify_of_reading
@@ -66,6 +68,11 @@ def predict(
                 "Only numbers have intervals, and this model predicts classes, with "
                 "prediction sets. Leave out `--intervals`."
             )
+        if times is not None and task == "classification":
+            raise CommandError(
+                "Only numbers are beyond a time, and this model predicts classes. "
+                "Leave out `--times`."
+            )
         scan = TableScan(data, sheet=sheet)
         try:
             notify_of_reading(scan, echo_note)
@@ -82,6 +89,8 @@ def predict(
         levels: dict[str, list[float]] = {}
         if task == "regression":
             levels["intervals"] = interval_levels(intervals) or [level]
+            if times is not None:
+                levels["survival"] = numbers_of(times)
         elif prediction_sets:
             levels["prediction_sets"] = [level]
         loaded = load_model(path)
@@ -98,6 +107,8 @@ def predict(
             )
         try:
             used = [*features, manifest.target]
+            if manifest.event is not None:
+                used.append(manifest.event.name)
             warned, num_rows = write_predictions(
                 predicted, output, used, keep=keep, targets=ask.targets
             )

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.known_targets import (
     KnownTargets,
     UnusableTarget,
@@ -18,16 +19,25 @@ from tfbbb.tables.notations import Notation
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
-    """Returns the targets of a table: numbers [n, 1], or class indices [n]."""
+    """Returns the targets of a table: numbers [n, 1], or class indices [n].
+
+    Times that may be cut off are [n, 2], with events.
+    """
     name, notation = target_column(manifest)
     found = read_known_targets(table, name, manifest.classes, notation)
     if manifest.classes is not None:
         return found
     column = KnownTargets(found.values[:, np.newaxis], found.unusable)
     support = manifest.targets.support
-    if support is None:
+    if support is not None:
+        column = column.within(support.contains(column.values), support.description)
+    if manifest.event is None:
         return column
-    return column.within(support.contains(column.values), support.description)
+    check_columns_exist(table, [manifest.event.name], role="event")
+    events = manifest.event.column.values(table)
+    events = np.where(np.isin(events, (0.0, 1.0)), events, np.nan)
+    both = np.concatenate([column.values, events[:, np.newaxis]], axis=1)
+    return KnownTargets(both, column.unusable)
 
 
 def refuse_without_targets(

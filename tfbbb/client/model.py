@@ -27,8 +27,11 @@ class PredictionOptions(TypedDict, total=False):
         intervals: Levels of the intervals to return; conformal where the model is.
         prediction_sets: Levels of the sets of classes to return; conformal where the
             model is.
+        times: Times, or other numbers in raw units, of which to return the probability
+            that the target is beyond.
         targets: The target of each row, whose `log_prob` to return: a number in raw
-            units, or the name of a class.
+            units, or the name of a class; of times that may be cut off a time and its
+            event.
         num_samples: Draws of the weights; the model's default if None.
         seed: Seed of the draws; the model's default if None.
         return_samples: Whether to return draws of the targets too.
@@ -39,6 +42,7 @@ class PredictionOptions(TypedDict, total=False):
     quantiles: Sequence[float]
     intervals: Sequence[float]
     prediction_sets: Sequence[float]
+    times: Sequence[float]
     targets: ArrayLike
     num_samples: int | None
     seed: int | None
@@ -53,10 +57,11 @@ def _read(
     quantiles: Sequence[float] = (),
     intervals: Sequence[float] = (),
     prediction_sets: Sequence[float] = (),
+    times: Sequence[float] = (),
     **others: object,
 ) -> Prediction:
     """Reads an answer to a request with these options."""
-    return Prediction.of(answer, quantiles, intervals, prediction_sets)
+    return Prediction.of(answer, quantiles, intervals, prediction_sets, times)
 
 
 def _listed(values: ArrayLike) -> list[object]:
@@ -190,6 +195,7 @@ class Model:
         quantiles: Sequence[float] = (),
         intervals: Sequence[float] = (),
         prediction_sets: Sequence[float] = (),
+        times: Sequence[float] = (),
         targets: ArrayLike = None,
         num_samples: int | None = None,
         seed: int | None = None,
@@ -206,6 +212,7 @@ class Model:
             "quantiles": quantiles,
             "intervals": intervals,
             "prediction_sets": prediction_sets,
+            "times": times,
         }
         for name, given in levels.items():
             if len(given):

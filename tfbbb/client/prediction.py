@@ -47,6 +47,8 @@ class Prediction:
         upper: Upper bounds of the intervals [n, q, k].
         set_levels: The requested levels of prediction sets [q].
         prediction_sets: Names of the classes in the sets of each row, a list per level.
+        times: The requested times [q].
+        survival: The probabilities that y is beyond each of them [n, q, k].
         log_prob: Log densities of the requested targets, in nats [n].
         warnings: Sentences on the values of each row that training did not have; None
             if there are none.
@@ -79,6 +81,8 @@ class Prediction:
     upper: np.ndarray | None = None
     set_levels: np.ndarray | None = None
     prediction_sets: list[list[list[str]]] | None = None
+    times: np.ndarray | None = None
+    survival: np.ndarray | None = None
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
     calibration: dict[str, str] | None = None
@@ -90,6 +94,7 @@ class Prediction:
         levels: Sequence[float] = (),
         interval_levels: Sequence[float] = (),
         set_levels: Sequence[float] = (),
+        times: Sequence[float] = (),
     ) -> Self:
         """Reads the answer of the service, a table with one row per row.
 
@@ -98,6 +103,7 @@ class Prediction:
             levels: The requested levels of quantiles.
             interval_levels: The requested levels of intervals.
             set_levels: The requested levels of prediction sets.
+            times: The requested times.
         """
         metadata = {k.decode(): v.decode() for k, v in answer.schema.metadata.items()}
         known = {field.name for field in fields(cls)}
@@ -124,6 +130,7 @@ class Prediction:
             levels=_levels(levels),
             interval_levels=_levels(interval_levels),
             set_levels=_levels(set_levels),
+            times=_levels(times),
             calibration=json.loads(metadata.get("calibration", "null")),
             **values,
         )
@@ -143,6 +150,7 @@ class Prediction:
             "quantiles": _listed(self.levels),
             "intervals": _listed(self.interval_levels),
             "prediction_sets": _listed(self.set_levels),
+            "survival": _listed(self.times),
         }
         warnings = self.warnings or [[]] * len(self)
         return answer_table(outputs, levels, self.classes, warnings)

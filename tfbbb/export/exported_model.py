@@ -259,7 +259,8 @@ class ExportedModel:
             question: The name of a question that takes levels, targets or nothing, or
                 `"sample"`: one value for each of S draws, as `Predictive.sample`.
             inputs: As for `predict`.
-            levels: Probabilities between 0 and 1, if the question takes levels.
+            levels: Probabilities between 0 and 1, if the question takes levels, or
+                numbers if it takes times.
             num_samples: As for `predict`.
             seed: As for `predict`.
             targets: Targets in raw units, [n, k] (or [n] for one target), if the
@@ -280,7 +281,7 @@ class ExportedModel:
         if question == "sample":
             drawn = prediction.sample(*self._checked_draws(num_samples, seed))
             return drawn if drawn.dtype.kind in "bi" else self._in_own_precision(drawn)
-        given = {"levels": levels, "targets": targets}
+        given = {"levels": levels, "times": levels, "targets": targets}
         found = prediction.ask(question, *(given[name] for name in asked.arguments))
         return found if found.dtype.kind in "bi" else self._in_own_precision(found)
 

@@ -90,6 +90,17 @@ def _feature(
     )
 
 
+def event_feature(schema: "Schema | None") -> Feature | None:
+    """Returns the column of the events of a table, which no tensor carries."""
+    if schema is None or schema.event is None:
+        return None
+    given = schema.event.notation
+    notation = None if given is None else given.to_dict()
+    return Feature(
+        schema.event.name, "numeric", False, "", notation=notation, role="event"
+    )
+
+
 def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
     """Whether a model has finite outputs where all of its inputs are missing."""
     missing = {"numeric": np.nan, "date": MISSING_DATE, "categorical": ""}

@@ -35,7 +35,7 @@ DRAWING_METHODS = get_args(DrawingMethod)
 # Fields that are not written where they are None.
 _RARE = (
     *("target_notation", "member_weights"),
-    *("familiarity", "row_shape", "target_dtype"),
+    *("familiarity", "row_shape", "target_dtype", "event"),
 )
 
 
@@ -76,9 +76,9 @@ class Feature:
     categories: tuple[str, ...] | None = None
     # The data type of the tensor of numbers, such as "int32"; None for float32.
     dtype: str | None = None
-    # What the likelihood reads it as, in place of the network: every row needs one,
-    # and it must be positive. None for a column to predict from.
-    role: Literal["exposure"] | None = None
+    # What the likelihood reads it as, in place of the network; an exposure must be
+    # positive. None for a column to predict from.
+    role: Literal["exposure", "event"] | None = None
 
     @property
     def may_miss(self) -> bool:
@@ -202,6 +202,8 @@ class Manifest:
         member_weights: Weights of the members of an average of models, in the order
             of the draws; `None` for equal ones.
         familiarity: What the familiarity of a row compares; `None` without one.
+        event: The column that says whether the event of a time happened, of targets
+            that are times and events; `None` for others, and without its name.
         row_shape: The shape of a row in the tensor of all features, which are its
             elements in row-major order; `None` for `[d]`.
         target_dtype: `"float64"` for targets whose differences single precision would
@@ -252,6 +254,7 @@ class Manifest:
     target_notation: Mapping[str, Any] | None = None
     member_weights: tuple[float, ...] | None = None
     familiarity: FamiliarityInfo | None = None
+    event: Feature | None = None
     row_shape: tuple[int, ...] | None = None
     target_dtype: Literal["float64"] | None = None
     schema_version: Literal[6] = SCHEMA_VERSION
@@ -293,6 +296,11 @@ class Manifest:
         from tfbbb.tables.row_warnings import RowWarnings
 
         return RowWarnings([feature.column for feature in self.features])
+
+    @property
+    def censored(self) -> bool:
+        """Whether a target is a time and whether the event happened then."""
+        return bool(self.likelihood["config"].get("censored"))
 
     def read_recalibration(self) -> "Recalibration | None":
         """Returns the recalibration of the answers, if there is one."""

@@ -19,7 +19,12 @@ from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config, Json
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.export.exported_functions import trace_functions
-from tfbbb.export.feature_tensors import features_of, has_columns, row_shape
+from tfbbb.export.feature_tensors import (
+    event_feature,
+    features_of,
+    has_columns,
+    row_shape,
+)
 from tfbbb.export.manifest import (
     DRAWING_METHODS,
     MANIFEST_PATH,
@@ -191,6 +196,7 @@ def write_saved_model(
             familiarity=None
             if familiarity is None
             else FamiliarityInfo(familiarity.num_rows, familiarity.columns),
+            event=event_feature(schema),
             row_shape=row_shape(model),
             target_dtype=target_dtype,
         )

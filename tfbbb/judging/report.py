@@ -89,6 +89,8 @@ def held_out(
             "probabilities": np.asarray(prediction.probabilities).tolist(),
         }
     lower, upper = prediction.interval(_INTERVALS)
+    if targets.shape[1] > 1 and getattr(prediction, "censored", False):
+        found["event"] = targets[:, 1].tolist()
     return found | {
         "target": targets[:, 0].tolist(),
         "mean": np.asarray(prediction.mean)[:, 0].tolist(),

@@ -20,7 +20,7 @@ from tfbbb.model.layer_posterior import (
 )
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.target_scores import is_of_classes
+from tfbbb.prediction.target_scores import in_intervals, is_of_classes
 from tfbbb.scores.metrics import (
     expected_calibration_error,
     interval_coverage,
@@ -322,9 +322,17 @@ def diagnosed(
 ) -> Diagnosis:
     """Returns the diagnosis of a model by a prediction of rows, and their targets."""
     scored: Any = prediction
-    targets = checked_targets(scored, y, "any", "diagnose", by_place=True)
-    coverage = error = None
-    if is_of_classes(prediction):
+    coverage = error = nll_of_constant = below_zero = None
+    is_censored = getattr(scored, "censored", False)
+    targets = np.asarray(y, np.float64)
+    if not is_censored:
+        targets = checked_targets(scored, y, "any", "diagnose", by_place=True)
+        nll_of_constant = _nll_of_constant(prediction, targets)
+        below_zero = _share_below_zero(prediction, targets)
+    if is_censored:
+        coverage = float(np.mean(in_intervals(scored, targets, [LEVEL])))
+        expected, observed = LEVEL, coverage
+    elif is_of_classes(prediction):
         error = expected_calibration_error(scored, targets)
         whole = reliability_diagram(scored, targets, bins=1)
         expected, observed = float(whole.confidence[0]), float(whole.accuracy[0])
@@ -337,15 +345,17 @@ def diagnosed(
         trained_on=model.num_rows or len(targets),
         method=None if model.inference is None else model.inference.method,
         layers=_diagnosed_layers(model),
-        nll=negative_log_likelihood(scored, targets),
-        nll_of_constant=_nll_of_constant(prediction, targets),
+        nll=-float(np.mean(scored.log_prob(targets)))
+        if is_censored
+        else negative_log_likelihood(scored, targets),
+        nll_of_constant=nll_of_constant,
         epistemic_share=epistemic_share,
         coverage=coverage,
         calibration_error=error,
         expected=expected,
         observed=observed,
         chance=(float(ends[0]) / len(targets), float(ends[1]) / len(targets)),
-        below_zero=_share_below_zero(prediction, targets),
+        below_zero=below_zero,
     )
 
 

@@ -24,6 +24,7 @@ _COLUMNS = {
     "epistemic": "epistemic",
     "aleatoric": "aleatoric",
     "quantiles": "quantile",
+    "survival": "survival",
     "prediction_sets": "prediction_set",
     "samples": "sample",
     "log_prob": "log_prob",
@@ -36,6 +37,7 @@ _LEVELS = {
     "joint_lower": "joint_intervals",
     "joint_upper": "joint_intervals",
     "quantiles": "quantiles",
+    "survival": "survival",
     "prediction_sets": "prediction_sets",
 }
 
@@ -51,17 +53,18 @@ def answer_table(
 
     A column is named by what its numbers are: `mean`, `std`, `lower_90` and `upper_90`
     (in units of the target), `epistemic` and `aleatoric` (variances, which add up to
-    that of the target), `quantile_2.5`, `probability_setosa`. Of several targets,
-    their name or number follows: `lower_90_price`; `joint_lower_90_price` is a side of
-    the box that holds all of them. A prediction set is a list in JSON, and a number
-    that is not known is empty.
+    that of the target), `quantile_2.5`, `survival_365`, `probability_setosa`. Of
+    several targets, their name or number follows: `lower_90_price`;
+    `joint_lower_90_price` is a side of the box that holds all of them. A prediction set
+    is a list in JSON, and a number that is not known is empty.
 
     Args:
         outputs: The answers by name, [n, ...] each: of levels [n, levels, ...], of
             draws [n, draws, ...], sets as the names of their classes. `std` follows
             from `variance`, and `class` from `probabilities`. Others than those of the
             table are left out.
-        levels: The levels of `intervals`, `quantiles` and `prediction_sets`.
+        levels: The levels of `intervals`, `quantiles` and `prediction_sets`, and the
+            times of `survival`.
         classes: The classes of the model; None for numbers.
         warnings: Sentences about each row; None for no column `warnings`.
         targets: The names of several targets; None for numbers from 1.
@@ -93,7 +96,8 @@ def answer_table(
                     column = np.asarray(outputs[end])[:, place]
                     columns |= _numbers(f"{end}_{percent(level)}", column, [], labels)
         else:
-            first = [[percent(level) for level in asked]] if asked else []
+            label = _time if output == "survival" else percent
+            first = [[label(level) for level in asked]] if asked else []
             columns |= _numbers(name, np.asarray(outputs[output]), first, labels)
     if warnings is not None:
         texts = [" ".join(sentences) or None for sentences in warnings]
@@ -110,6 +114,10 @@ def percent(level: float) -> str:
     ['90', '97.5', '0.005']
     """
     return f"{100.0 * level:.10g}"
+
+
+def _time(time: float) -> str:
+    return f"{time:.10g}"
 
 
 def _sets(

@@ -53,6 +53,19 @@ def checked_levels(levels: float | Sequence[float]) -> "np.ndarray":
     )
 
 
+def checked_times(times: float | Sequence[float]) -> "np.ndarray":
+    """Returns `times`, or other numbers of all rows, as a vector."""
+    import numpy as np
+
+    values = np.ravel(np.asarray(times, np.float64))
+    if not (values.size and np.isfinite(values).all()):
+        raise ValueError(
+            "Times must be finite numbers, in the units of the targets. "
+            f"Received: {times!r}"
+        )
+    return values
+
+
 def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
     """Returns why there is no finite conformal interval of the greatest level."""
     level = float(max(levels))

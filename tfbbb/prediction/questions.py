@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfbbb.base import array_ops as ops
+from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -27,8 +28,9 @@ class Question:
             in raw units, float64 but for y and for sets, which are booleans.
         arguments: The arguments beside the outputs [rows, S, ..., P]: any of
             `targets`; `values`, numbers [rows, ..., k] (of ordered classes k is 1);
-            `levels` [Q]; `draws`, the draw that each sample belongs to, [rows, n]; and
-            `noise`, standard normals [rows, n, ..., noise_size].
+            `levels` [Q]; `times`, numbers [Q] of all rows; `draws`, the draw that each
+            sample belongs to, [rows, n]; and `noise`, standard normals
+            [rows, n, ..., noise_size].
         needs_order: Whether only likelihoods of targets with an order have an answer.
         needs_classes: Whether only likelihoods of classes have an answer.
         of_summary: Whether the answer follows from other answers: then the method of
@@ -77,8 +79,13 @@ class Question:
 
     @property
     def takes_levels(self) -> bool:
-        """Whether the question is about levels."""
-        return "levels" in self.arguments
+        """Whether the question is about levels, or about times as if they were."""
+        return "levels" in self.arguments or self.takes_times
+
+    @property
+    def takes_times(self) -> bool:
+        """Whether the question is about times, or other numbers of all rows."""
+        return "times" in self.arguments
 
 
 def quantiles_of(recalibration: Any, mixture: Any, levels: ArrayLike) -> Tensor:
@@ -88,6 +95,15 @@ def quantiles_of(recalibration: Any, mixture: Any, levels: ArrayLike) -> Tensor:
 
 def _sample(recalibration: Any, mixture: Any, draws: Tensor, noise: Tensor) -> Tensor:
     return _bounded(mixture, recalibration.sample(mixture, draws, noise))
+
+
+def _survival(recalibration: Any, mixture: Any, times: ArrayLike) -> Tensor:
+    rows, _, *places, _ = mixture.outputs.shape
+    # Of ordered classes, the index is the number.
+    width = getattr(mixture.likelihood, "num_targets", 1)
+    like = np.ones((rows, *places, width))
+    up_to = [recalibration.cdf(mixture, time * like) for time in np.ravel(times)]
+    return 1.0 - ops.stack(up_to, axis=1)
 
 
 def _bounded(mixture: Any, values: Tensor) -> Tensor:
@@ -155,6 +171,16 @@ QUESTIONS = (
         of_summary=True,
         output="prediction_sets",
         parameter="prediction_sets",
+    ),
+    Question(
+        "survival",
+        "probabilities that a target is beyond a time or another number",
+        shape=("levels", "numbers"),
+        arguments=("times",),
+        needs_order=True,
+        compute=_survival,
+        output="survival",
+        parameter="times",
     ),
     Question(
         "cdf",

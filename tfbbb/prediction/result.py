@@ -11,7 +11,12 @@ from tfbbb.base.nested import map_leaves
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.answers import Answers, Summary
-from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
+from tfbbb.prediction.levels import (
+    checked_level,
+    checked_levels,
+    checked_times,
+    explain_infinite,
+)
 from tfbbb.prediction.marginal import Marginal
 from tfbbb.prediction.questions import Question, question_named
 
@@ -190,6 +195,11 @@ class Predictive:
         return self.answers.likelihood.discrete
 
     @property
+    def censored(self) -> bool:
+        """Whether targets are times and events, [rows, 2]."""
+        return self.answers.likelihood.censored
+
+    @property
     def central_intervals(self) -> bool:
         """Whether `interval` lies between the quantiles of equal tails of its level."""
         return self.answers.central_intervals
@@ -343,6 +353,21 @@ class Predictive:
         """
         return self.ask("cdf", y)
 
+    def survival(self, times: float | Sequence[float]) -> np.ndarray:
+        """Returns P(Y > t | x, data), target by target: what outlives a time.
+
+        Args:
+            times: A number t in the units of the targets, or T of them.
+
+        Returns:
+            [rows, k] for one time, [rows, T, k] for T of them.
+
+        Raises:
+            ValueError: For unordered classes, or a time that is not finite.
+        """
+        found = self.ask("survival", times)
+        return found[:, 0] if np.ndim(times) == 0 else found
+
     def log_prob(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
 
@@ -415,8 +440,8 @@ class Predictive:
         Args:
             question: The name, such as `"log_prob"`.
             *arguments: The arguments of the question, in their order: `targets` as for
-                `log_prob`, `values` as for `cdf`, `levels` as for `quantile`, and
-                `draws` and `noise` as arrays.
+                `log_prob`, `values` as for `cdf`, `levels` as for `quantile`, `times`
+                as for `survival`, and `draws` and `noise` as arrays.
 
         Returns:
             The answer, rows first, in the shape that the question states.
@@ -441,6 +466,8 @@ class Predictive:
             )
         if asked.takes_levels:
             (levels,) = arguments
+            if asked.takes_times:
+                return self._ask_levels(question, checked_times(levels))
             if asked.of_summary:
                 return self._ask_summary(asked, checked_levels(levels))
             return self._ask_levels(question, checked_levels(levels))

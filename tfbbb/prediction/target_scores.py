@@ -61,6 +61,8 @@ def in_intervals(
     if not getattr(prediction, "central_intervals", True):
         scores = conformal_scores(prediction, np.asarray(targets))[:, np.newaxis]
         return scores <= rounded_up(prediction.reach(levels), prediction.discrete)
+    if getattr(prediction, "censored", False):
+        return _held_where_cut_off(prediction, np.asarray(targets), levels)
     below, up_to = cdf_step(prediction, targets)
     held = [
         (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
@@ -75,6 +77,26 @@ def in_boxes(
     scores = conformal_scores(prediction, targets).max(axis=-1)[:, np.newaxis]
     reach = rounded_up(prediction.joint_reach(levels)[..., 0], prediction.discrete)
     return scores <= reach
+
+
+def _held_where_cut_off(
+    prediction: Predictive | CrossFitted, targets: np.ndarray, levels: Sequence[float]
+) -> np.ndarray:
+    """Returns as `in_intervals` whether intervals hold times [rows, 2].
+
+    Of a row that was cut off it is the probability of an interval beyond then: so the
+    mean of calibrated rows is the level (Haider et al. 2020).
+    """
+    _, up_to = cdf_step(prediction, targets)
+    up_to, happened = np.asarray(up_to), targets[:, 1:] == 1.0
+    held = []
+    for level in levels:
+        low, high = 0.5 - level / 2.0, 0.5 + level / 2.0
+        inside = (low <= up_to) & (up_to <= high)
+        beyond = np.maximum(high - np.maximum(up_to, low), 0.0)
+        share = beyond / np.maximum(1.0 - up_to, 1e-300)
+        held.append(np.where(happened, inside, share))
+    return np.stack(held, axis=1)
 
 
 def conformal_scores(
@@ -107,7 +129,7 @@ def ordered_values(
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     # Of numbers they are: a recalibrated mean may take dozens of quantiles.
     if not is_of_classes(prediction):
-        return targets
+        return targets[..., :1] if getattr(prediction, "censored", False) else targets
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
     # Indices of ordered classes, [rows, ...].

@@ -83,12 +83,20 @@ class Scored:
     ) -> float:
         """Returns the accuracy of labels, or R² of the means of numbers.
 
+        With an `event`, it is the concordance of the times: nobody knows the errors of
+        rows that are still running.
+
         Args:
             X: Rows as for `fit`.
             y: Targets, [rows], as for `fit`.
             sample_weight: Weight of each row, [rows].
         """
         values = one_target(self, y, len(np.asarray(y)))
+        if getattr(self, "event", None) is not None:
+            from tfbbb.prediction.survival_scores import concordance
+
+            found = concordance(self.predict_dist(X), self._with_events(X, values))
+            return 0.5 if found is None else found
         # The mixin of scikit-learn, which each estimator names next, has `score`.
         return float(super().score(X, values, sample_weight))  # type: ignore[misc]
 
@@ -251,6 +259,8 @@ class BayesianEstimator(BaseEstimator):
         prediction = self.predict_dist(X)
         values = one_target(self, y, len(prediction))
         targets, unseen = self._known_targets(values)
+        if getattr(self, "event", None) is not None:
+            targets = self._with_events(X, targets)
         found = np.array(prediction.log_prob(targets))
         found[unseen] = np.nan
         return found
@@ -267,6 +277,13 @@ class BayesianEstimator(BaseEstimator):
         inputs = self._inputs(X)
         familiarity = self._fitted.trained.model.familiarity
         return None if familiarity is None else familiarity(inputs).numpy()
+
+    def _with_events(self, X: ArrayLike, values: np.ndarray) -> np.ndarray:
+        """Returns times and events, [rows, 2], the events from the rows."""
+        event = self._fitted.trained.schema.event
+        table = to_table(self, X, reset=False, fewest=1)
+        events = event.values(table)
+        return np.stack([np.asarray(values, np.float64), events], axis=1)
 
     def _inputs(self, X: ArrayLike) -> np.ndarray | dict[str, np.ndarray]:
         """Returns rows as inputs of the model."""

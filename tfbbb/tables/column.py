@@ -39,7 +39,7 @@ _SMALLEST_RANGE = 1e-14
 _DAY = 86400
 _NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
 # What a likelihood reads beside the target.
-Role = Literal["exposure"]
+Role = Literal["exposure", "event"]
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings", "codes", "means")
 
 
@@ -80,8 +80,9 @@ class Column:
         codes: Of a column with buckets, the `text_features.text_code` of each text
             whose mean target a model takes; empty for none.
         means: The smoothed mean target of each of them, as a standardised number.
-        role: `"exposure"` of the column that the likelihood reads, not the network; a
-            column without a role is one to predict from.
+        role: What the likelihood reads the column as, in place of the network:
+            `"exposure"` of a count, or whether the `"event"` of a time happened; None
+            for a column to predict from.
     """
 
     name: str

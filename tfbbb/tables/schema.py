@@ -126,6 +126,33 @@ def infer_exposure(table: ColumnSource, name: str, override: Override | None) ->
     return replace(column, role="exposure", low=None, high=None)
 
 
+def infer_event(table: ColumnSource, name: str, override: Override | None) -> Column:
+    """Infers the column that says whether the event of a time happened.
+
+    Raises `TableError` with its row for a cell other than 0 and 1, or no and yes.
+    """
+    column, parsed = infer_column(table, name, None, override, required=True)
+    rule = (
+        f"The event {name!r} must be 1 (true, yes) where it happened at the time of "
+        "the target, and 0 (false, no) where the row was still running then"
+    )
+    if column.kind != "numeric":
+        raise ColumnError(f"{rule}, but is a column of {column.meaning}s.", name)
+    wrong = ~np.isin(parsed.values, (0.0, 1.0))
+    if wrong.any():
+        row = first_row(wrong)
+        value = parsed.values[row - 1]
+        has = "has no value" if np.isnan(value) else f"is {value:g}"
+        raise ColumnError(f"{rule}, but {has} in row {row}.", name)
+    if not parsed.values.any():
+        raise ColumnError(
+            f"The event {name!r} happened in no row, so nothing tells how long it "
+            "takes until then.",
+            name,
+        )
+    return replace(column, role="event")
+
+
 def _check_exposures(name: str, values: np.ndarray) -> None:
     wrong = ~(np.isfinite(values) & (values > 0.0))
     if wrong.any():
@@ -151,6 +178,8 @@ class Schema:
         classes: The distinct values of the target in order, as text; empty for a
             regression.
         left_out: Names of the columns that were left out, each with the reason.
+        event: The column that says whether the event of a time happened; None if no
+            time is cut off.
 
     Example:
     >>> import pyarrow as pa
@@ -172,6 +201,7 @@ class Schema:
     task: Task
     classes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    event: Column | None = None
 
     @classmethod
     def infer(
@@ -182,6 +212,7 @@ class Schema:
         task: Task | None = None,
         features: Sequence[str] | None = None,
         exposure: str | None = None,
+        event: str | None = None,
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
         held_out_at_random: bool = True,
@@ -207,6 +238,8 @@ class Schema:
                 text and booleans, regression for numbers. Integers can be classes too.
             features: Names of the columns to predict from; all others by default.
             exposure: Name of the column that a count is proportional to.
+            event: Name of the column that says whether the event of a time happened, 0
+                where the row was still running.
             columns: What columns are, by name, in place of what their cells suggest:
                 `"number"`, `"date:day-first"`, `"ordered:low,middle,high"`,
                 `"ignore"` and so on: see `tfbbb.tables.override.Override`.
@@ -238,7 +271,7 @@ class Schema:
         check_columns_exist(table, [target], role="target")
         required = features is not None
         if features is None:
-            beside = (target, exposure)
+            beside = (target, exposure, event)
             features = [name for name in table.column_names if name not in beside]
         if not features:
             raise TableError(
@@ -248,8 +281,9 @@ class Schema:
             raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
-        if exposure is not None:
-            check_columns_exist(table, [exposure], role="exposure")
+        for name, role in ((exposure, "exposure"), (event, "event")):
+            if name is not None:
+                check_columns_exist(table, [name], role=role)
         overrides = parse_overrides(columns or {}, table.column_names)
         found = infer_target(
             table, target, task, rows, overrides.get(target), target_choice
@@ -272,6 +306,9 @@ class Schema:
             task=found.task,
             classes=found.classes,
             left_out=left_out,
+            event=None
+            if event is None
+            else infer_event(table, event, overrides.get(event)),
         )
 
     def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
@@ -405,7 +442,8 @@ class Schema:
 
         Returns:
             `[n, 1]` for a regression, float32, or float64 if the numbers differ too
-            little for it; int32 class indices `[n]` for a classification.
+            little for it, and `[n, 2]` with an event, 0 or 1; int32 class indices `[n]`
+            for a classification.
 
         Raises:
             TableError: The table lacks the column, or a value is missing, of the wrong
@@ -415,7 +453,14 @@ class Schema:
         name = self.target.name
         check_columns_exist(table, [name], role="target")
         values = read_target(table, name, self.classes, self.target.notation)
-        return values if self.classes else values.astype(self.target.dtype)[:, None]
+        if self.classes:
+            return values
+        columns = [values]
+        if self.event is not None:
+            check_columns_exist(table, [self.event.name], role="event")
+            self.event.check(table)
+            columns.append(self.event.values(table))
+        return np.stack(columns, axis=1).astype(self.target.dtype)
 
     def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""
@@ -425,6 +470,7 @@ class Schema:
             "task": self.task,
             "classes": list(self.classes),
             "left_out": dict(self.left_out),
+            "event": None if self.event is None else self.event.to_dict(),
         }
 
     @classmethod
@@ -436,4 +482,5 @@ class Schema:
             task=values["task"],
             classes=tuple(values["classes"]),
             left_out=tuple(values.get("left_out", {}).items()),
+            event=Column.from_dict(values["event"]) if values.get("event") else None,
         )

@@ -93,6 +93,7 @@ class TrainingBaselines:
             "num_classes": len(schema.classes),
             "discrete": discrete,
             "exposure": schema.exposure,
+            "event": schema.event is not None,
         }
         if folds is None:
             fitted = _sample(rows, training_weights, len(schema.features))
@@ -113,9 +114,10 @@ class TrainingBaselines:
         }
         outputs, was_too_slow = None, False
         try:
-            outputs = _boosted(
-                parts, len(targets), len(schema.classes), seconds, of_all.unit
-            )
+            if schema.event is None:
+                outputs = _boosted(
+                    parts, len(targets), len(schema.classes), seconds, of_all.unit
+                )
         except TooSlowError:
             was_too_slow = True
         if outputs is not None:
@@ -130,8 +132,8 @@ class TrainingBaselines:
             )
         linear = predicted.get(LINEAR_MODEL)
         exact: tuple[str, ...] = ()
-        is_rate = schema.exposure is not None
-        if not is_rate and linear is not None and is_nearly_exact(linear, targets):
+        is_plain = schema.exposure is None and schema.event is None
+        if is_plain and linear is not None and is_nearly_exact(linear, targets):
             exact = find_exact_linear_columns(
                 of_all.encoding, *parts[0].fitted[:2], *parts[0].measured[:2]
             )

@@ -72,7 +72,7 @@ def is_off(
     prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> bool:
     """Returns whether the sum of predictions is off: see `compare_sums`."""
-    if hasattr(prediction, "probabilities"):
+    if hasattr(prediction, "probabilities") or getattr(prediction, "censored", False):
         return False
     mean = np.asarray(prediction.mean)
     rows = PredictedRows(np.zeros(len(targets)), mean, weights=weights)
@@ -85,7 +85,12 @@ def competes(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> bool:
-    """Returns whether a linear model predicts rows left out about as well."""
+    """Returns whether a linear model predicts rows left out about as well.
+
+    Of times that are cut off no linear model is fitted, and it mostly does.
+    """
+    if linear.scores is not None:
+        return True
     log_likelihood = float(np.average(linear.log_prob, weights=weights))
     if log_likelihood > trial.log_likelihood - _CLOSE_LIKELIHOOD:
         return True
@@ -101,7 +106,7 @@ def relative_error(
     weights: np.ndarray | None = None,
 ) -> float:
     """Returns the mean squared error over that of the mean of the targets."""
-    if hasattr(prediction, "probabilities"):
+    if hasattr(prediction, "probabilities") or getattr(prediction, "censored", False):
         return 0.0
     values = np.asarray(targets, np.float64).reshape(len(targets), -1)
     means = np.asarray(prediction.mean, np.float64).reshape(values.shape)

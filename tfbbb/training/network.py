@@ -13,7 +13,12 @@ from tfbbb.layers import DenseVariational, Exposure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema, preprocessing
 from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
-from tfbbb.training.spec.families import COUNTS, DEFAULT_LIKELIHOODS, LikelihoodPart
+from tfbbb.training.spec.families import (
+    COUNTS,
+    DEFAULT_LIKELIHOODS,
+    TIMES,
+    LikelihoodPart,
+)
 from tfbbb.training.spec.layers import BatchNormalizationLayer, DenseLayer, DropoutLayer
 
 # More than the number of weight tensors of a network, each of which has a seed.
@@ -53,8 +58,11 @@ def make_network(
 def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     """Creates the likelihood of a spec, or the default likelihood."""
     part = part or DEFAULT_LIKELIHOODS[schema.task]
-    if schema.exposure is not None and part is DEFAULT_LIKELIHOODS["regression"]:
-        part = COUNTS
+    if part is DEFAULT_LIKELIHOODS["regression"]:
+        if schema.exposure is not None:
+            part = COUNTS
+        elif schema.event is not None:
+            part = TIMES
     if part.family.task != schema.task:
         raise SpecError(
             f"The likelihood '{part.name}' is for a {part.family.task}, but the task "
@@ -63,6 +71,8 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     options = part.options()
     if schema.exposure is not None:
         options["exposure"] = True
+    if schema.event is not None:
+        options["censored"] = True
     num_classes = len(schema.classes)
     if part.family.binary and num_classes != 2:
         raise SpecError(

@@ -273,7 +273,7 @@ def judge_model(run: Run) -> Run:
     convergence = describe_convergence(
         best.outcome.losses,
         None
-        if run.prepared.schema.task == "classification"
+        if run.prepared.schema.task == "classification" or run.prepared.schema.event
         else run.calibrated.uncalibrated.aleatoric,
         targets,
         getattr(best.model.likelihood, "resolution", None),

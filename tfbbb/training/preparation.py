@@ -168,6 +168,8 @@ def _with_useful_time(
     A trend may end, and no earlier row tells. A linear model of the earlier rows
     predicts the last ones, with the column and without.
     """
+    if schema.event is not None:
+        return schema
     name = spec.training.validation.time or ""
     every = [column.name for column in schema.features]
     kept = [column for column in schema.features if column.name != name]
@@ -338,7 +340,9 @@ def choose_columns(
 
     names = [column.name for column in schema.predictors]
     columns = named_columns(inputs, names)
-    values = np.asarray(targets, np.float64).reshape(-1, 1)
+    values = np.asarray(targets, np.float64).reshape(len(targets), -1)[:, :1]
+    if schema.event is not None:
+        values = np.log(values)
     if schema.exposure is not None:
         exposures = columns.pop(schema.exposure).astype(np.float64)
         values = values / exposures[:, np.newaxis]

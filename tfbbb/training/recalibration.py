@@ -27,7 +27,9 @@ from tfbbb.prediction.target_scores import cdf_step, in_intervals
 from tfbbb.scores.metrics import (
     brier_score,
     calibration_error,
+    concordance,
     expected_calibration_error,
+    integrated_brier_score,
 )
 from tfbbb.tables import Schema
 from tfbbb.training.spec import SpecError
@@ -41,6 +43,7 @@ _CONFORMAL = {
 # Of the intervals whose coverage is measured.
 LEVELS = (0.5, 0.9, 0.95)
 _NOT_ASKED = "The job asks for no recalibration."
+_CUT_OFF = "Rows that were cut off do not tell how far a recalibration must go."
 _NO_TIME = "`max_seconds` left no time to choose a recalibration."
 
 
@@ -73,6 +76,12 @@ def make_recalibration(
         return None
     if part.name == "auto":
         return "auto"
+    if schema.event is not None:
+        raise SpecError(
+            "Times that may be cut off have no recalibration; leave `recalibration` "
+            f"out. Received: recalibration={part.name!r}",
+            "recalibration",
+        )
     part.check_task(schema.task)
     made: Recalibration = recalibrations.get(part.name)
     density = getattr(part, "density", None)
@@ -103,6 +112,8 @@ def calibrate(
     In haste, one factor is taken without a choice, where one suits the likelihood.
     """
     method = make_recalibration(part, model.likelihood, schema)
+    if schema.event is not None and method == "auto":
+        method = None
     in_haste = in_haste and method == "auto"
     if in_haste:
         factor = scaling(model.likelihood)
@@ -112,7 +123,10 @@ def calibrate(
     name = getattr(part, "by", None)
     asked = {"method": part.name} | ({} if name is None else {"by": name})
     if method is None or not np.all(np.isfinite(list(before.values()))):
-        choice = {"chosen": "none", "reason": _NO_TIME if in_haste else _NOT_ASKED}
+        reason = _NO_TIME if in_haste else _NOT_ASKED
+        if schema.event is not None and part.name != "none":
+            reason = _CUT_OFF
+        choice = {"chosen": "none", "reason": reason}
         return Calibrated(before, {**asked, **choice}, prediction, prediction)
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(model, inputs, by)
@@ -182,7 +196,8 @@ def drift_reference(
 ) -> DriftReference:
     """Returns the scores with which the service will compare rows of feedback."""
     pit = None
-    if not hasattr(prediction, "probabilities"):
+    is_number = not hasattr(prediction, "probabilities")
+    if is_number and not getattr(prediction, "censored", False):
         below, up_to = (np.asarray(x) for x in cdf_step(prediction, targets))
         pit = (below + up_to) / 2
     scores = drift_scores(prediction.log_prob(targets), pit)
@@ -192,20 +207,34 @@ def drift_reference(
 def _regression_figures(
     prediction: Any, targets: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
+    if getattr(prediction, "censored", False):
+        scores = integrated_brier_score(prediction, targets, per_row=True)
+        found = concordance(prediction, targets)
+        return {
+            "concordance": 0.5 if found is None else found,
+            "integrated_brier_score": float(np.average(scores, weights=weights)),
+            **_coverage(prediction, targets, weights),
+        }
     errors = np.mean(np.square(prediction.mean - targets), axis=1)
     distances = np.mean(np.abs(prediction.mean - targets), axis=1)
-    inside = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)
-    shares = np.average(inside, axis=0, weights=weights)
     return {
         "rmse": float(np.sqrt(np.average(errors, weights=weights))),
         "mean_absolute_error": float(np.average(distances, weights=weights)),
-        **{
-            f"coverage_{100 * level:g}": float(share)
-            for level, share in zip(LEVELS, shares, strict=True)
-        },
+        **_coverage(prediction, targets, weights),
         "calibration_error": calibration_error(
             prediction, targets, sample_weight=weights
         ),
+    }
+
+
+def _coverage(
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
+    inside = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)
+    shares = np.average(inside, axis=0, weights=weights)
+    return {
+        f"coverage_{100 * level:g}": float(share)
+        for level, share in zip(LEVELS, shares, strict=True)
     }
 
 

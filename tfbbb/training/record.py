@@ -69,12 +69,14 @@ class TrainingRecord:
                 f"Received: target={spec.target!r}",
                 "target",
             )
-        if spec.exposure != self.schema.exposure:
-            raise SpecError(
-                "The exposure must be that of the parent version, "
-                f"{self.schema.exposure!r}. Received: exposure={spec.exposure!r}",
-                "exposure",
-            )
+        event = None if self.schema.event is None else self.schema.event.name
+        for name, own in (("exposure", self.schema.exposure), ("event", event)):
+            if getattr(spec, name) != own:
+                raise SpecError(
+                    f"The {name} must be that of the parent version, {own!r}. "
+                    f"Received: {name}={getattr(spec, name)!r}",
+                    name,
+                )
         if spec.task not in (None, self.schema.task):
             raise SpecError(
                 f"The task must be that of the parent version, {self.schema.task!r}. "

@@ -90,9 +90,12 @@ class ServingVersion:
         figures = ((lineage.get("judgement") or {}).get("figures") or {}).get("model")
         if not figures:
             return {}
-        error = (
-            1.0 - figures["accuracy"] if own.of_classes else np.square(figures["rmse"])
-        )
+        if own.of_classes:
+            error = 1.0 - figures["accuracy"]
+        elif own.scores is not None:
+            error = figures["integrated_brier_score"]
+        else:
+            error = np.square(figures["rmse"])
         pairs = {
             "error": (-own.errors(targets), -error),
             "log_likelihood": (own.log_prob, figures["log_likelihood"]),

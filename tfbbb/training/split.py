@@ -169,7 +169,9 @@ def _agreement(groups: np.ndarray, targets: np.ndarray) -> float:
     It is Cohen's kappa: 0 for targets that differ within groups as between them, 1 for
     groups with one target each.
     """
-    values = np.unique(targets, return_inverse=True)[1].ravel()
+    # Of a time, without its event.
+    first = targets.reshape(len(targets), -1)[:, 0]
+    values = np.unique(first, return_inverse=True)[1].ravel()
     both = np.unique(np.stack([groups, values]), axis=1, return_counts=True)[1]
     pairs, equal, all_equal = (
         float(np.square(counts, dtype=np.float64).sum() - len(groups))
@@ -249,6 +251,7 @@ def infer_schema(
         task=spec.asked_task,
         features=spec.features,
         exposure=spec.exposure,
+        event=spec.event,
         columns=columns,
         held_out_at_random=validation.decided_by is None,
         target_choice=choice,

@@ -11,10 +11,12 @@ from scipy import special, stats
 
 from tfbbb.base.types import Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
+from tfbbb.bayes.likelihoods.log_scale import log_moments, moments_beyond
 from tfbbb.tables.groups_and_times import merge_copies
 from tfbbb.training.spec.families import (
     COUNTS,
     DEFAULT_LIKELIHOODS,
+    TIMES,
     LikelihoodPart,
     likelihoods,
 )
@@ -162,8 +164,11 @@ def choose_likelihood(
     is kept unless another likelihood is better by 0.02 nats per row and two standard
     errors. A likelihood pays for the error of its mean as a normal density does: half
     the logarithm of the ratio of the mean squared errors. Counts with exposures are
-    Poisson, or negative binomial if that is better by as much.
+    Poisson, or negative binomial if that is better by as much. Of times and events
+    [n, 2] it is the likelier one of log-normal and Weibull.
     """
+    if np.ndim(targets) == 2 and np.shape(targets)[1] == 2:
+        return _choose_for_times(inputs, targets, seed)
     values = np.asarray(targets, np.float64).reshape(-1)
     every = values
     if others is not None:
@@ -200,6 +205,67 @@ def choose_likelihood(
             LikelihoodTrial(part, float(log_prob.mean()), float(gains.mean()), error)
         )
     return LikelihoodChoice(_best(trials).likelihood, tuple(trials))
+
+
+def _choose_for_times(
+    inputs: Structure, targets: np.ndarray, seed: int
+) -> LikelihoodChoice:
+    """Chooses by rows that a forest left out: its prediction moves the location."""
+    logs, happened = np.log(targets[:, 0].astype(np.float64)), targets[:, 1] == 1.0
+    if len(logs) < _FEWEST_ROWS or not happened.any() or logs.min() == logs.max():
+        return LikelihoodChoice(TIMES)
+    location, scale = log_moments(logs, happened)
+    expected, _ = moments_beyond(logs, happened, location, scale)
+    left_out = _left_out_means(_as_matrix(inputs), expected, seed)
+    found = {name: _fit_times(name, logs, happened, left_out) for name in _OF_TIMES}
+    best = max(found, key=lambda name: found[name].mean())
+    trials = []
+    for name, log_prob in found.items():
+        gains = log_prob - found["weibull"]
+        error = float(gains.std() / np.sqrt(len(gains)))
+        part = likelihoods.make(name)
+        of_rows = float(log_prob.mean()), float(gains.mean())
+        trials.append(LikelihoodTrial(part, *of_rows, error))
+    return LikelihoodChoice(likelihoods.make(best), tuple(trials))
+
+
+def _left_out_means(features: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:
+    """Returns what a random forest of the other folds predicts of each row, [n]."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    means = np.empty(len(values))
+    folds = np.random.default_rng(seed).permutation(len(values)) % _FOLDS
+    for fold in range(_FOLDS):
+        train, left_out = folds != fold, folds == fold
+        forest = RandomForestRegressor(
+            _TREES,
+            min_samples_leaf=_ROWS_PER_LEAF,
+            max_features=min(features.shape[1], _MOST_FEATURES_PER_SPLIT),
+            random_state=seed,
+        ).fit(features[train], values[train])
+        means[left_out] = forest.predict(features[left_out])
+    return means
+
+
+def _fit_times(
+    name: str, logs: np.ndarray, happened: np.ndarray, means: np.ndarray
+) -> np.ndarray:
+    """Returns log likelihoods [n] of times, with the best line of means and scale."""
+    noise = _OF_TIMES[name]
+    centred = means - means.mean()
+
+    def log_prob(parameters: np.ndarray) -> np.ndarray:
+        shift, slope, log_scale = parameters
+        found = noise(logs.mean() + shift + slope * centred, np.exp(log_scale))
+        return np.where(happened, found.logpdf(logs), found.logsf(logs))
+
+    fitted = scipy.optimize.minimize(
+        lambda parameters: -np.mean(log_prob(parameters)),
+        (0.0, 1.0, np.log(logs.std())),
+        method="L-BFGS-B",
+        bounds=((-10.0, 10.0), (-3.0, 3.0), (-8.0, 4.0)),
+    )
+    return log_prob(fitted.x)
 
 
 def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
@@ -407,6 +473,8 @@ def _negative_binomial(parameters: np.ndarray, rows: _Rows) -> Any:
     return stats.nbinom(concentration, concentration / (concentration + mean))
 
 
+# Noise of the logarithm of a time.
+_OF_TIMES = {"weibull": stats.gumbel_l, "log_normal": stats.norm}
 _FACTOR, _TRUST, _WEIGHT = (-8.0, 4.0), (0.0, 1.5), (-4.0, 4.0)
 _FAMILIES = {
     "student_t": _Family(

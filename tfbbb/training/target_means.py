@@ -44,7 +44,9 @@ def with_target_means(
     """
     if not any(column.buckets for column in schema.features) or len(schema.classes) > 2:
         return schema, {}
-    targets = schema.targets(table).reshape(-1).astype(np.float64)
+    targets = schema.targets(table).astype(np.float64)
+    # Of a time that may be cut off, how long it ran.
+    targets = targets.reshape(len(targets), -1)[:, 0]
     for column in schema.features:
         if column.role == "exposure":
             targets = targets / column.values(table)

@@ -45,6 +45,7 @@ export async function showNewJob(root, { query, signal }) {
   const choice = [["", "choose a column"], ...names.map((name) => [name, name])];
   const target = form.select("target", choice, "", () => drawFeatures());
   const exposure = form.select("exposure", [["", "nothing: each row alike"], ...choice.slice(1)], "", () => drawFeatures());
+  const event = form.select("event", [["", "no: each target is complete"], ...choice.slice(1)], "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
   const effort = form.select("training.effort", EFFORTS, "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
@@ -56,7 +57,7 @@ export async function showNewJob(root, { query, signal }) {
   let relatedBy = null;
 
   /** The columns to predict from; the one that tells groups apart is not one of them. */
-  const candidates = () => names.filter((column) => column !== target.value && column !== exposure.value && !(relation.value === "group" && column === relatedBy?.value));
+  const candidates = () => names.filter((column) => column !== target.value && column !== exposure.value && column !== event.value && !(relation.value === "group" && column === relatedBy?.value));
 
   /** Whether the service predicts from a column unless a person says otherwise. */
   function isUsual(column) {
@@ -92,6 +93,7 @@ export async function showNewJob(root, { query, signal }) {
     if (start) read.start_from = start;
     if (task.value) read.task = task.value;
     if (exposure.value) read.exposure = exposure.value;
+    if (event.value) read.event = event.value;
     const kinds = overruled(id);
     if (Object.keys(kinds).length) read.columns = kinds;
     const training = { ...otherTraining };
@@ -136,6 +138,7 @@ export async function showNewJob(root, { query, signal }) {
         h("div", { class: "columns" },
           form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
           related),
+        form.field("event", "Is it a time, and are some rows still running?", event, { help: "The column that is 0 or no where the time is only how long the row has run until now, and 1 or yes where it ended by the event.", wrong: "Choose a column of 0 and 1, or no and yes." }),
         form.field("exposure", "Is it a count? Per what?", exposure, { help: "The column of days, kilometres or insured years in which a row was counted. Twice of it is twice the count.", wrong: "Choose a column of positive numbers." }),
         form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
       h("details", { class: "section" }, h("summary", {}, "More"),

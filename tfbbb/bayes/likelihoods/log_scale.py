@@ -106,11 +106,7 @@ class LogScale(LogLink, LocationScale):
                 f"Received: {len(values)} rows, all still running"
             )
         super()._shift_and_scale(logs[:, np.newaxis])
-        shift, scale = logs.mean(), logs.std()
-        for _ in range(_ITERATIONS):
-            mean, variance = _moments_beyond(logs, happened, shift, scale)
-            shift = mean.mean()
-            scale = np.sqrt(np.mean(np.square(mean - shift) + variance))
+        shift, scale = log_moments(logs, happened)
         return np.array([shift]), np.array([scale])
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +124,7 @@ class LogScale(LogLink, LocationScale):
             return self._unlocated(np.log(self._check_support(values)))
         logs, happened = np.log(values[:, 0]), values[:, 1] == 1.0
         shift, scale = (x.numpy()[0] for x in (self.target_shift, self.target_scale))
-        mean, _ = _moments_beyond(logs, happened, shift, scale)
+        mean, _ = moments_beyond(logs, happened, shift, scale)
         return self._unlocated(mean[:, np.newaxis])
 
     def _located(self, raw: Tensor) -> Tensor:
@@ -178,7 +174,20 @@ class LogScale(LogLink, LocationScale):
         return ops.log(ops.maximum(values, 0.0))
 
 
-def _moments_beyond(
+def log_moments(logs: np.ndarray, happened: np.ndarray) -> tuple[float, float]:
+    """Returns mean and deviation of `log y` by maximum likelihood of log-normal times.
+
+    By expectation and maximisation, where not all events happened.
+    """
+    shift, scale = logs.mean(), logs.std()
+    for _ in range(0 if happened.all() else _ITERATIONS):
+        mean, variance = moments_beyond(logs, happened, shift, scale)
+        shift = mean.mean()
+        scale = np.sqrt(np.mean(np.square(mean - shift) + variance))
+    return float(shift), float(scale)
+
+
+def moments_beyond(
     logs: np.ndarray, happened: np.ndarray, shift: float, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns mean and variance of each `log y`, [n], of N(shift, scale^2).

@@ -17,6 +17,7 @@ from tfbbb.cli.options import (
     Seed,
     Sheet,
     Table,
+    Times,
     echo_note,
 )
 from tfbbb.cli.remote.service import (
@@ -51,6 +52,7 @@ def predict(
     seed: Seed = None,
     level: Level = 0.9,
     intervals: Intervals = None,
+    times: Times = None,
     prediction_sets: PredictionSets = False,
     log_prob: LogProb = False,
     url: Url = None,
@@ -65,7 +67,7 @@ def predict(
     """
     check_version_or_label(version, label)
     with service(url, key) as client:
-        from tfbbb.cli.options import interval_levels
+        from tfbbb.cli.options import interval_levels, numbers_of
         from tfbbb.cli.predicted_rows import (
             TargetColumn,
             with_progress,
@@ -97,6 +99,7 @@ def predict(
             {
                 "intervals": [] if classes else interval_levels(intervals) or [level],
                 "prediction_sets": [level] if prediction_sets else [],
+                "times": [] if times is None else numbers_of(times),
                 "num_samples": num_samples,
                 "seed": seed,
             },

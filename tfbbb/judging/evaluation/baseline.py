@@ -9,7 +9,11 @@ from scipy.special import log_ndtr, log_softmax, logsumexp, ndtri
 
 from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config
-from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+from tfbbb.judging.evaluation.predicted_rows import (
+    KAPLAN_MEIER,
+    LEVEL,
+    PredictedRows,
+)
 from tfbbb.tables.groups_and_times import merge_copies
 
 LINEAR_MODEL = "linear model"
@@ -47,6 +51,9 @@ class Baseline:
         weights: [features, outputs]; None for a constant.
         scale: Standard deviation of a number; None for classes.
         discrete: Whether the numbers are whole.
+        curve: Of times that may be cut off, those of events [m], and the share of rows
+            that outlives each [m]: Kaplan and Meier's estimate. Its log likelihood is
+            that of a log-normal time with `log y ~ N(bias, scale^2)`.
     """
 
     name: str
@@ -54,6 +61,20 @@ class Baseline:
     weights: np.ndarray | None = None
     scale: float | None = None
     discrete: bool = False
+    curve: tuple[np.ndarray, np.ndarray] | None = None
+
+    @classmethod
+    def of_times(
+        cls, targets: np.ndarray, weights: np.ndarray | None = None
+    ) -> "Baseline":
+        """Fits the curve of times and events, [n, 2]."""
+        from tfbbb.bayes.likelihoods.log_scale import log_moments
+        from tfbbb.prediction.survival_scores import kaplan_meier
+
+        times, happened = targets[:, 0].astype(np.float64), targets[:, 1] == 1.0
+        location, scale = log_moments(np.log(times), happened)
+        curve = kaplan_meier(times, happened, weights)
+        return cls(KAPLAN_MEIER, np.array([location]), scale=float(scale), curve=curve)
 
     @classmethod
     def constant(
@@ -154,6 +175,8 @@ class Baseline:
 
         With `relative` exposures [n], mean and variance are proportional to them.
         """
+        if self.curve is not None:
+            return self._predict_times(np.asarray(targets, np.float64))
         outputs = np.broadcast_to(self.bias, (len(targets), len(self.bias)))
         if self.weights is not None:
             assert features is not None
@@ -166,6 +189,29 @@ class Baseline:
             outputs, self.scale, targets, _StandardNormal, self.discrete, relative
         )
 
+    def _predict_times(self, targets: np.ndarray) -> PredictedRows:
+        from tfbbb.prediction.survival_scores import brier_of_rows, scored_times, step
+
+        assert self.curve is not None
+        assert self.scale is not None
+        logs, happened = np.log(targets[:, 0]), targets[:, 1] == 1.0
+        z = (logs - self.bias) / self.scale
+        density = _StandardNormal.logpdf(z) - np.log(self.scale) - logs
+        log_prob = np.where(happened, density, _StandardNormal.logsf(z))
+        alike = (len(targets), 1)
+        survival = np.tile(step(self.curve, scored_times(targets)), alike)
+        outlives = step(self.curve, targets[:, 0])
+        low, high = 0.5 - LEVEL / 2, 0.5 + LEVEL / 2
+        inside = (low <= outlives) & (outlives <= high)
+        left = np.maximum(np.minimum(outlives, high) - low, 0.0)
+        share = left / np.maximum(outlives, 1e-300)
+        return PredictedRows(
+            np.maximum(log_prob, _LEAST_LOG_PROB),
+            np.full(alike, np.exp(self.bias[0])),
+            np.where(happened, inside, share),
+            scores=brier_of_rows(survival, targets),
+        )
+
     def to_dict(self) -> Config:
         """Returns the baseline as plain JSON values."""
         return {
@@ -174,13 +220,15 @@ class Baseline:
             "weights": None if self.weights is None else self.weights.tolist(),
             "scale": self.scale,
             "discrete": self.discrete,
+            "curve": None if self.curve is None else [x.tolist() for x in self.curve],
         }
 
     @classmethod
     def from_dict(cls, values: Config) -> "Baseline":
         """Creates a baseline from the result of `to_dict`."""
-        weights = values["weights"]
-        arrays = {
+        weights, curve = values["weights"], values.get("curve")
+        arrays: dict[str, Any] = {
+            "curve": None if curve is None else tuple(map(np.asarray, curve)),
             "bias": np.asarray(values["bias"], np.float64),
             "weights": None if weights is None else np.asarray(weights, np.float64),
         }

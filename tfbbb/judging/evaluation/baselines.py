@@ -53,6 +53,7 @@ class Baselines:
         num_rows: int | None = None,
         weights: np.ndarray | None = None,
         exposure: str | None = None,
+        event: bool = False,
     ) -> "Baselines":
         """Fits the baselines to training rows.
 
@@ -68,6 +69,8 @@ class Baselines:
             num_rows: Number of training rows, if these are a sample of them.
             weights: The weight of each row, [n]; None for 1.
             exposure: Name of the input that a count is proportional to.
+            event: Whether targets are times and events, [n, 2]. The curve of Kaplan and
+                Meier is then the only model.
 
         Example:
 
@@ -89,6 +92,8 @@ class Baselines:
             targets = targets / relative[:, np.newaxis]
             weights = relative if weights is None else weights * relative
         encoding = InputEncoding.fit(inputs, names)
+        if event:
+            return cls(encoding, (Baseline.of_times(targets, weights),))
         constant = Baseline.constant(targets, num_classes, discrete, weights)
         if not encoding.width:
             return cls(encoding, (constant,), exposure, unit)
@@ -137,7 +142,8 @@ class Baselines:
             show: Writes a target for people.
         """
         constant = self.models[0]
-        if constant.scale is None or self.exposure is not None:
+        is_rate_or_time = self.exposure is not None or constant.curve is not None
+        if constant.scale is None or is_rate_or_time:
             return []
         mean, scale = float(constant.bias[0]), constant.scale
         if np.mean(np.abs(targets - mean) > 3.0 * scale) <= 0.5:

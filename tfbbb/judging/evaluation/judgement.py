@@ -9,11 +9,15 @@ import numpy as np
 from tfbbb.base.row_weights import effective_rows, mean_and_error
 from tfbbb.base.texts import listed, shown_number, shown_share
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+from tfbbb.judging.evaluation.predicted_rows import (
+    KAPLAN_MEIER,
+    LEVEL,
+    PredictedRows,
+)
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 
 MODEL, PARENT = "model", "parent version"
-_CONSTANTS = ("mean", "commonest class")
+_CONSTANTS = ("mean", "commonest class", KAPLAN_MEIER)
 LEARNED_NOTHING = (
     "The model learned nothing of use: its error on rows left out is no less than that "
     "of a constant. Give it more time or rows, or columns that tell about the target."
@@ -36,6 +40,7 @@ _MOST_DECIDING, _FEWEST_PER_DECIDING, _LEAST_SHARE = 3, 20, 0.1
 _ARTICLES = {
     "mean": "the mean",
     "commonest class": "the commonest class",
+    KAPLAN_MEIER: "the Kaplan-Meier curve",
     "linear model": "a linear model",
     "logistic model": "a logistic model",
     PARENT: "the version it started from",
@@ -52,18 +57,19 @@ def judge(
     """Compares a model with baselines on the same rows.
 
     The error of a row is the squared difference from the mean, or whether the most
-    probable class is wrong. The model is better than a baseline if the mean difference
-    of their errors is more than two standard errors of the paired differences. If up to
-    three of many rows carry half of a squared error, a sentence names them, tells the
-    median of the errors, and compares the predictions of the others. The sum of the
-    predicted numbers is compared with that of the targets, and the classes of less than
-    5 % of the rows are judged by the area under the ROC curve, because the commonest
-    class errs as little as can be seen. Fewer than ten rows are not judged.
+    probable class is wrong, or of times that may be cut off the integrated Brier score.
+    The model is better than a baseline if the mean difference of their errors is more
+    than two standard errors of the paired differences. If up to three of many rows
+    carry half of a squared error, a sentence names them, tells the median of the
+    errors, and compares the predictions of the others. The sum of the predicted numbers
+    is compared with that of the targets, and the classes of less than 5 % of the rows
+    are judged by the area under the ROC curve, because the commonest class errs as
+    little as can be seen. Fewer than ten rows are not judged.
 
     Args:
         predictions: The rows as `"model"` and as the baselines predict them, by name,
             and as the `"parent version"` does if the model started from one.
-        targets: Targets [n, 1], or class indices [n].
+        targets: Targets [n, 1], times and events [n, 2], or class indices [n].
         places: The index of each row in its table, [n]; None if these are all rows.
         weights: The weight of each row, [n]; None for 1. A row of weight 2 counts as
             two rows.
@@ -99,7 +105,8 @@ def judge(
         if name != MODEL
     }
     figures = {name: figures_of(rows, targets) for name, rows in predictions.items()}
-    sums = None if model.of_classes else compare_sums(model, targets)
+    is_sum = not model.of_classes and model.scores is None
+    sums = compare_sums(model, targets) if is_sum else None
     if len(targets) < FEWEST_ROWS_TO_JUDGE:
         said = [(_few_rows_sentence(comparisons, model, len(targets)), True)]
     else:
@@ -194,6 +201,15 @@ def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | No
     log_likelihood = rows.average(rows.log_prob)
     errors = rows.errors(targets)
     error = rows.average(errors)
+    if rows.scores is not None:
+        from tfbbb.prediction.survival_scores import concordance_of_times
+
+        return {
+            "concordance": concordance_of_times(rows.mean[:, 0], targets),
+            "integrated_brier_score": error,
+            "log_likelihood": log_likelihood,
+            "coverage_90": rows.coverage,
+        }
     if not rows.of_classes:
         values = np.asarray(targets, np.float64).reshape(len(targets))
         spread = rows.average(np.square(values - rows.average(values)))
@@ -361,7 +377,7 @@ def _deciding_rows_sentence(
 ) -> list[tuple[str, bool]]:
     """Returns a sentence if a few rows carry most of a squared error."""
     model = predictions[MODEL]
-    if model.of_classes:
+    if model.of_classes or model.scores is not None:
         return []
     most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
     for name, rows in predictions.items():

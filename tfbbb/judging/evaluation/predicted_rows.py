@@ -9,6 +9,8 @@ import numpy as np
 from tfbbb.base.row_weights import effective_rows, mean_and_error
 from tfbbb.judging.types import Prediction
 
+# The baseline of times that may be cut off.
+KAPLAN_MEIER = "Kaplan-Meier curve"
 LEVEL = 0.9
 # In the comparison of rows with others.
 _MOST_SHUFFLED, _STANDARD_ERRORS = 1000, 2.0
@@ -28,6 +30,8 @@ class PredictedRows:
         tells_rows_apart: Whether the targets are more probable in their own rows than
             in others; True if unknown.
         weights: The weight of each row, [n]; None for 1.
+        scores: Of times that may be cut off, the integrated Brier score of each row,
+            [n]; else None.
     """
 
     log_prob: np.ndarray
@@ -37,6 +41,7 @@ class PredictedRows:
     of_classes: bool = False
     tells_rows_apart: bool = True
     weights: np.ndarray | None = None
+    scores: np.ndarray | None = None
 
     @classmethod
     def score(
@@ -47,6 +52,12 @@ class PredictedRows:
     ) -> "PredictedRows":
         """Scores a prediction, whose coverage may be known already, [n]."""
         log_prob = np.asarray(prediction.log_prob(targets), np.float64)
+        scores: Any = None
+        if getattr(prediction, "censored", False):
+            from tfbbb.prediction.survival_scores import integrated_brier_score
+
+            of_times: Any = prediction
+            scores = integrated_brier_score(of_times, targets, per_row=True)
         if hasattr(prediction, "probabilities"):
             return cls(log_prob, np.asarray(prediction.probabilities), of_classes=True)
         if covered is None:
@@ -60,7 +71,8 @@ class PredictedRows:
             ends = (lower < targets, targets < upper)
             without = [end & (lower <= targets) & (targets <= upper) for end in ends]
             narrower = np.stack([x.mean(axis=1) for x in without], axis=1)
-        return cls(log_prob, np.asarray(prediction.mean), covered, narrower)
+        mean = np.asarray(prediction.mean)
+        return cls(log_prob, mean, covered, narrower, scores=scores)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
         """Returns some of the rows, by their indices, without their coverage."""
@@ -69,6 +81,7 @@ class PredictedRows:
             self.mean[rows],
             of_classes=self.of_classes,
             weights=None if self.weights is None else self.weights[rows],
+            scores=None if self.scores is None else self.scores[rows],
         )
 
     @property
@@ -94,7 +107,12 @@ class PredictedRows:
         return self.mean
 
     def errors(self, targets: np.ndarray) -> np.ndarray:
-        """Returns squared errors, or 1 for a wrong class and 0 for the right, [n]."""
+        """Returns squared errors, or 1 for a wrong class and 0 for the right, [n].
+
+        Of times that may be cut off, the `scores`.
+        """
+        if self.scores is not None:
+            return self.scores
         if self.of_classes:
             return (self.mean.argmax(axis=1) != targets).astype(np.float64)
         differences = np.asarray(self.mean, np.float64) - targets
@@ -137,4 +155,5 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         of_all("covered"),
         of_all("narrower"),
         parts[0].of_classes,
+        scores=of_all("scores"),
     )

@@ -10,6 +10,7 @@ plotting.
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.prediction.reliability import ReliabilityDiagram
+from tfbbb.prediction.survival_scores import concordance, integrated_brier_score
 from tfbbb.scores.metrics.calibration import (
     CalibrationCurve,
     PITHistogram,
@@ -65,8 +66,10 @@ __all__ = [
     "brier_score",
     "calibration_curve",
     "calibration_error",
+    "concordance",
     "crps",
     "expected_calibration_error",
+    "integrated_brier_score",
     "interval_coverage",
     "interval_width",
     "negative_log_likelihood",

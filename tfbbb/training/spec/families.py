@@ -251,5 +251,6 @@ DEFAULT_LIKELIHOODS: dict[Task, LikelihoodPart] = {
     "regression": likelihoods.make("student_t", heteroscedastic=True),
     "classification": likelihoods.make("categorical"),
 }
-# Of counts with an exposure.
+# Of counts with an exposure, and of times that may be cut off.
 COUNTS = likelihoods.make("negative_binomial")
+TIMES = likelihoods.make("weibull")

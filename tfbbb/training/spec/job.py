@@ -29,6 +29,8 @@ Names = Annotated[
 
 
 _MOST_CHARACTERS = 10_000
+_COUNTS = "'poisson' or 'negative_binomial'"
+_TIMES = "'log_normal' or 'weibull'"
 
 
 def _check_overrides(given: object) -> dict[str, str]:
@@ -98,6 +100,16 @@ class JobSpec(SpecPart):
         ),
         Option(),
     ] = None
+    event: Annotated[
+        ColumnName | None,
+        Field(
+            description="Of times that may be cut off, the column that says whether "
+            "the event happened then: 1, true or yes, and 0, false or no where the row "
+            "was still running. Rows to predict do not need it.",
+            examples=["relapsed"],
+        ),
+        Option(),
+    ] = None
     task: Annotated[
         Task | None,
         Field(
@@ -160,14 +172,14 @@ class JobSpec(SpecPart):
             raise ValueError(f"`features` names the column {name!r} {count} times")
         if self.target in features:
             raise ValueError(f"the target {self.target!r} cannot be a feature as well")
-        for used, role in (
-            (self.target, "target"),
-            *((x, "feature") for x in features),
-        ):
-            if self.exposure == used:
-                raise ValueError(
-                    f"the exposure {self.exposure!r} cannot be the {role} as well"
-                )
+        if self.exposure is not None and self.event is not None:
+            raise ValueError(
+                "an exposure is one of counts and an event one of times: name one only"
+            )
+        for what, beside in (("exposure", self.exposure), ("event", self.event)):
+            if beside is not None and beside in (self.target, *features):
+                role = "target" if beside == self.target else "feature"
+                raise ValueError(f"the {what} {beside!r} cannot be the {role} as well")
         held_out = self.training.validation.column
         if held_out is not None and held_out in (self.target, *features):
             raise ValueError(
@@ -198,15 +210,16 @@ class JobSpec(SpecPart):
     @model_validator(mode="after")
     def _check_task(self) -> Self:
         likelihood, task = self.model.likelihood, self.task
-        if self.exposure is not None and (
-            task == "classification"
-            or (likelihood is not None and not likelihood.family.takes_exposure)
+        for is_given, what, names, takes in (
+            (self.exposure, "an exposure is one of counts", _COUNTS, "takes_exposure"),
+            (self.event, "an event is one of times", _TIMES, "takes_event"),
         ):
-            received = f"the likelihood '{likelihood.name}'" if likelihood else task
-            raise ValueError(
-                "an exposure is one of counts, whose likelihood is 'poisson' or "
-                f"'negative_binomial'; received {received}"
-            )
+            suits = likelihood is None or getattr(likelihood.family, takes)
+            if is_given is not None and (task == "classification" or not suits):
+                received = f"the likelihood '{likelihood.name}'" if likelihood else task
+                raise ValueError(
+                    f"{what}, whose likelihood is {names}; received {received}"
+                )
         if likelihood and task and likelihood.family.task != task:
             raise ValueError(
                 f"the likelihood '{likelihood.name}' is for a "
@@ -218,7 +231,7 @@ class JobSpec(SpecPart):
     def asked_task(self) -> Task | None:
         """The task that the spec says or implies; None if the target tells it."""
         likelihood = self.model.likelihood
-        if self.exposure is not None:
+        if self.exposure is not None or self.event is not None:
             return "regression"
         return self.task or (likelihood.family.task if likelihood else None)
 
@@ -226,7 +239,7 @@ class JobSpec(SpecPart):
     def not_features(self) -> frozenset[str]:
         """The columns that are features only if `features` names them."""
         validation = self.training.validation
-        others = (validation.column or validation.group, self.exposure)
+        others = (validation.column or validation.group, self.exposure, self.event)
         return frozenset({self.target, *others} - {None})
 
     @property
@@ -246,6 +259,7 @@ class JobSpec(SpecPart):
         named: list[tuple[str, str, Iterable[str | None]]] = [
             ("target", "target", [self.target]),
             ("exposure", "exposure", [self.exposure]),
+            ("event", "event", [self.event]),
             ("recalibration.by", "group", [by]),
             ("training.validation.column", "validation", [validation.column]),
             ("training.validation.time", "time", [validation.time]),
@@ -265,6 +279,8 @@ class JobSpec(SpecPart):
         task = self.asked_task
         if self.exposure is not None:
             _check_exposure(by_name[self.exposure])
+        if self.event is not None:
+            _check_event(by_name[self.event])
         if self.target not in self.columns:
             _check_target(by_name[self.target], task)
             task = task or _task_of(by_name[self.target])
@@ -281,6 +297,17 @@ def _check_exposure(column: Mapping[str, Any]) -> None:
             f"but the least one is {least:g}; drop or fill such rows.",
             "exposure",
         )
+
+
+def _check_event(column: Mapping[str, Any]) -> None:
+    """Raises `SpecError` for a column of numbers other than 0 and 1."""
+    for end in (column.get("min"), column.get("max")):
+        if end not in (None, 0, 1):
+            raise SpecError(
+                f"The event {column['name']!r} must be 1 where it happened and 0 where "
+                f"the row was still running, but has the value {end:g}.",
+                "event",
+            )
 
 
 def _task_of(column: Mapping[str, Any]) -> Task | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-from scipy import stats
 
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
@@ -16,6 +15,7 @@ from tfbbb.bayes.likelihoods.location_scale import (
     Resolution,
 )
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
+from tfbbb.bayes.likelihoods.normal import standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
@@ -195,7 +195,8 @@ def moments_beyond(
     Those of an event are known; those of others are beyond the log of their time.
     """
     z = (logs - shift) / scale
-    hazard = np.exp(stats.norm.logpdf(z) - stats.norm.logsf(z))
+    log_survival = ops.logerfc(z * math.sqrt(0.5)) - math.log(2.0)
+    hazard = np.exp(standard_normal_log_prob(z) - log_survival)
     variance = np.maximum(1.0 + z * hazard - np.square(hazard), 0.0)
     return (
         np.where(happened, logs, shift + scale * hazard),

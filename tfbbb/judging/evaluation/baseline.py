@@ -207,7 +207,8 @@ class Baseline:
         share = left / np.maximum(outlives, 1e-300)
         return PredictedRows(
             np.maximum(log_prob, _LEAST_LOG_PROB),
-            np.full(alike, np.exp(self.bias[0])),
+            # It tells no row from another, whichever rows it was fitted to.
+            np.ones(alike),
             np.where(happened, inside, share),
             scores=brier_of_rows(survival, targets),
         )

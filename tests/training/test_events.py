@@ -18,23 +18,27 @@ from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.target_likelihood import choose_likelihood
 
-ROWS = 300
+ROWS = 600
 SPEC = {
     "target": "days",
     "event": "died",
     "model": {"members": 2, "hidden_units": [8]},
-    "training": {"kl_schedule": "constant", "epochs": 80},
+    "training": {
+        "kl_schedule": "constant",
+        "epochs": 60,
+        "validation": {"fraction": 0.3},
+    },
 }
 
 
 def make_table(rows=ROWS, noise=None, seed=0):
-    """Times whose median doubles with a drug; a third of the rows is cut off."""
+    """Times whose median is four times as long with a drug; a third is cut off."""
     generator = np.random.default_rng(seed)
     drug = generator.choice(["a", "b"], size=rows)
     age = generator.uniform(20.0, 80.0, size=rows)
     if noise is None:
         noise = np.log(generator.exponential(size=rows) / np.log(2.0))
-    days = np.exp(4.0 + np.log(2.0) * (drug == "b") + 0.5 * noise)
+    days = np.exp(4.0 + np.log(4.0) * (drug == "b") + 0.5 * noise)
     limits = generator.uniform(20.0, 300.0, size=rows)
     died = days <= limits
     return pa.table(
@@ -59,9 +63,9 @@ def test_medians_and_survival_are_those_of_the_time_itself(exported):
     assert [column.name for column in trained.schema.features] == ["drug", "age"]
     rows = {"drug": np.array(["a", "b"], dtype=object), "age": np.full(2, 50.0)}
     prediction = load(root / "1").predictive(rows)
-    # 100 events of each drug: 5 per cent of a time, three times.
+    # 90 events or more of each drug: 6 per cent of a time, three times.
     np.testing.assert_allclose(
-        prediction.quantile(0.5)[:, 0], np.exp(4.0) * np.array([1.0, 2.0]), rtol=0.2
+        prediction.quantile(0.5)[:, 0], np.exp(4.0) * np.array([1.0, 4.0]), rtol=0.2
     )
     survival = prediction.survival([20.0, np.exp(4.0), 300.0])[..., 0]
     assert (np.diff(survival, axis=1) < 0.0).all()
@@ -78,8 +82,8 @@ def test_figures_are_of_times_that_are_known(exported):
     assert better < figures["Kaplan-Meier curve"]["integrated_brier_score"]
     assert trained.judgement["learned"]
     assert "rmse" not in trained.metrics
-    # 300 rows: a standard error of 1.7 per cent.
-    assert trained.metrics["coverage_90"] == pytest.approx(0.9, abs=0.06)
+    # 180 rows: a standard error of 2.2 per cent.
+    assert trained.metrics["coverage_90"] == pytest.approx(0.9, abs=0.07)
     assert trained.recalibration_choice["chosen"] == "none"
     assert "cut off" in trained.recalibration_choice["reason"]
 

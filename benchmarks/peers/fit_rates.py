@@ -22,7 +22,9 @@ def fit(given):
     if method == "catboost":
         from catboost import CatBoostRegressor, Pool
 
-        model = CatBoostRegressor(loss_function="Poisson", verbose=0, random_seed=0)
+        model = CatBoostRegressor(
+            loss_function="Poisson", verbose=0, random_seed=0, allow_writing_files=False
+        )
         model.fit(Pool(x, y, baseline=np.log(e)))
         rows = Pool(x_test, baseline=np.log(e_test))
         mean = model.predict(rows, prediction_type="Exponent")

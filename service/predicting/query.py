@@ -75,17 +75,21 @@ def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
             classes = "; not for classes" if question.needs_order else ""
             if question.needs_classes:
                 classes = "; only for classes"
-            kind: Any = Time if question.takes_times else Level
-            asked = "Times of" if question.takes_times else "Levels of"
+            kind: Any = Level
+            text = f"Levels of the {question.text} of p(y | x) to return{classes}."
+            example = [0.05, 0.95]
+            if question.takes_times:
+                kind, example = Time, [30.0, 365.0]
+                text = "Times t, or other numbers in units of the target, of which to "
+                text += f"return P(y > t){classes}."
             fields[question.parameter] = (
                 Annotated[list[kind], Field(fail_fast=True)] | None,
                 Field(
                     None,
                     min_length=1,
                     max_length=100,
-                    description=f"{asked} the {question.text} of "
-                    f"p(y | x) to return{classes}.",
-                    examples=[[30.0, 365.0] if question.takes_times else [0.05, 0.95]],
+                    description=text,
+                    examples=[example],
                 ),
             )
         else:

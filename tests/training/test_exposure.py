@@ -147,7 +147,7 @@ def test_an_exposure_that_contradicts_the_job_is_refused(fields, said):
 def test_a_column_whose_least_value_is_not_positive_is_refused_at_submission():
     columns = [{"name": name, "type": "number"} for name in ("age", "days", "claims")]
     columns[1]["min"] = 0.0
-    with pytest.raises(SpecError, match="the least one is 0"):
+    with pytest.raises(SpecError, match="has the value 0"):
         JobSpec.model_validate(QUICK).check_columns(columns)
 
 

@@ -556,7 +556,8 @@ class Predictive:
         if width == 1 and numbers.shape == tuple(places):
             numbers = numbers[..., np.newaxis]
         if numbers.shape != (*places, width):
-            numbers = self._checked_targets(values).reshape(*places, -1)
+            # Of a time and its event, the time.
+            numbers = self._checked_targets(values).reshape(*places, -1)[..., :width]
         return numbers
 
     def _checked_draws(self, n: int, seed: int | None) -> tuple[int, int]:

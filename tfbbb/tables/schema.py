@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import Config, TableLike
-from tfbbb.tables.column import Column, infer_column
+from tfbbb.tables.column import Column, Role, infer_column
 from tfbbb.tables.column_names import (
     ColumnSource,
     check_column_names,
@@ -109,60 +109,51 @@ def infer_features(
     return tuple(features), tuple(left_out.items())
 
 
-def infer_exposure(table: ColumnSource, name: str, override: Override | None) -> Column:
-    """Infers the column of exposures, positive numbers.
+# What every value of a column with a role must be.
+_RULES: dict[Role, str] = {
+    "exposure": "a positive number in every row, such as days, kilometres or insured "
+    "years",
+    "event": "1 (true, yes) where it happened at the time of the target, and 0 (false, "
+    "no) where the row was still running then",
+}
 
-    Raises `TableError` with its row for a cell that is not one.
+
+def infer_role(
+    table: ColumnSource, name: str, role: Role, override: Override | None
+) -> Column:
+    """Infers a column that the likelihood reads; raises `TableError` for wrong cells.
+
+    It has no range: twice the exposure is twice the mean, however large.
     """
     column, parsed = infer_column(table, name, None, override, required=True)
     if column.kind != "numeric":
         raise ColumnError(
-            f"The exposure {name!r} must hold positive numbers, such as days, "
-            f"kilometres or insured years, but is a column of {column.meaning}s.",
+            f"The {role} {name!r} must be {_RULES[role]}, but is a column of "
+            f"{column.meaning}s.",
             name,
         )
-    _check_exposures(name, parsed.values)
-    # Twice the exposure is twice the mean, however large: no range to warn about.
-    return replace(column, role="exposure", low=None, high=None)
-
-
-def infer_event(table: ColumnSource, name: str, override: Override | None) -> Column:
-    """Infers the column that says whether the event of a time happened.
-
-    Raises `TableError` with its row for a cell other than 0 and 1, or no and yes.
-    """
-    column, parsed = infer_column(table, name, None, override, required=True)
-    rule = (
-        f"The event {name!r} must be 1 (true, yes) where it happened at the time of "
-        "the target, and 0 (false, no) where the row was still running then"
-    )
-    if column.kind != "numeric":
-        raise ColumnError(f"{rule}, but is a column of {column.meaning}s.", name)
-    wrong = ~np.isin(parsed.values, (0.0, 1.0))
-    if wrong.any():
-        row = first_row(wrong)
-        value = parsed.values[row - 1]
-        has = "has no value" if np.isnan(value) else f"is {value:g}"
-        raise ColumnError(f"{rule}, but {has} in row {row}.", name)
+    check_role(name, role, parsed.values)
     if not parsed.values.any():
         raise ColumnError(
             f"The event {name!r} happened in no row, so nothing tells how long it "
             "takes until then.",
             name,
         )
-    return replace(column, role="event")
+    return replace(column, role=role, low=None, high=None)
 
 
-def _check_exposures(name: str, values: np.ndarray) -> None:
-    wrong = ~(np.isfinite(values) & (values > 0.0))
-    if wrong.any():
-        row = first_row(wrong)
+def check_role(name: str, role: Role, values: np.ndarray) -> None:
+    """Raises `ColumnError` with its row for a value that does not suit the role."""
+    right = np.isin(values, (0.0, 1.0))
+    if role == "exposure":
+        right = np.isfinite(values) & (values > 0.0)
+    if not right.all():
+        row = first_row(~right)
         value = values[row - 1]
         has = "has no value" if np.isnan(value) else f"is {value:g}"
         raise ColumnError(
-            f"The exposure {name!r} must be a positive number in every row, such as "
-            f"days, kilometres or insured years, but {has} in row {row}; drop or fill "
-            "such rows.",
+            f"The {role} {name!r} must be {_RULES[role]}, but {has} in row {row}; drop "
+            "or fill such rows.",
             name,
         )
 
@@ -281,7 +272,11 @@ class Schema:
             raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
-        for name, role in ((exposure, "exposure"), (event, "event")):
+        asked: tuple[tuple[str | None, Role], ...] = (
+            (exposure, "exposure"),
+            (event, "event"),
+        )
+        for name, role in asked:
             if name is not None:
                 check_columns_exist(table, [name], role=role)
         overrides = parse_overrides(columns or {}, table.column_names)
@@ -297,18 +292,20 @@ class Schema:
             required=required,
             held_out_at_random=held_out_at_random,
         )
-        if exposure is not None:
-            override = overrides.get(exposure)
-            columns_to_read += (infer_exposure(table, exposure, override),)
+        roles = {
+            role: infer_role(table, name, role, overrides.get(name))
+            for name, role in asked
+            if name is not None
+        }
+        if "exposure" in roles:
+            columns_to_read += (roles["exposure"],)
         return cls(
             features=columns_to_read,
             target=found.column,
             task=found.task,
             classes=found.classes,
             left_out=left_out,
-            event=None
-            if event is None
-            else infer_event(table, event, overrides.get(event)),
+            event=roles.get("event"),
         )
 
     def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
@@ -411,7 +408,7 @@ class Schema:
                 stacklevel=2,
             )
         if self.exposure is not None:
-            _check_exposures(self.exposure, columns[self.exposure])
+            check_role(self.exposure, "exposure", columns[self.exposure])
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return dict(columns)
@@ -458,8 +455,8 @@ class Schema:
         columns = [values]
         if self.event is not None:
             check_columns_exist(table, [self.event.name], role="event")
-            self.event.check(table)
             columns.append(self.event.values(table))
+            check_role(self.event.name, "event", columns[-1])
         return np.stack(columns, axis=1).astype(self.target.dtype)
 
     def to_dict(self) -> Config:

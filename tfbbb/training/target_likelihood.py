@@ -216,7 +216,7 @@ def _choose_for_times(
         return LikelihoodChoice(TIMES)
     location, scale = log_moments(logs, happened)
     expected, _ = moments_beyond(logs, happened, location, scale)
-    left_out = _left_out_means(_as_matrix(inputs), expected, seed)
+    left_out = _with_neighbours(_as_matrix(inputs), expected, None, seed).mean
     found = {name: _fit_times(name, logs, happened, left_out) for name in _OF_TIMES}
     best = max(found, key=lambda name: found[name].mean())
     trials = []
@@ -227,24 +227,6 @@ def _choose_for_times(
         of_rows = float(log_prob.mean()), float(gains.mean())
         trials.append(LikelihoodTrial(part, *of_rows, error))
     return LikelihoodChoice(likelihoods.make(best), tuple(trials))
-
-
-def _left_out_means(features: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:
-    """Returns what a random forest of the other folds predicts of each row, [n]."""
-    from sklearn.ensemble import RandomForestRegressor
-
-    means = np.empty(len(values))
-    folds = np.random.default_rng(seed).permutation(len(values)) % _FOLDS
-    for fold in range(_FOLDS):
-        train, left_out = folds != fold, folds == fold
-        forest = RandomForestRegressor(
-            _TREES,
-            min_samples_leaf=_ROWS_PER_LEAF,
-            max_features=min(features.shape[1], _MOST_FEATURES_PER_SPLIT),
-            random_state=seed,
-        ).fit(features[train], values[train])
-        means[left_out] = forest.predict(features[left_out])
-    return means
 
 
 def _fit_times(

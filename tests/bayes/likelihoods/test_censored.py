@@ -173,6 +173,13 @@ def test_a_network_learns_times_of_which_many_are_cut_off(family):
     assert inside.mean() == pytest.approx(0.8, abs=0.04)
 
 
+def test_rows_that_were_cut_off_recalibrate_nothing():
+    model = network(Weibull(censored=True))
+    model.likelihood.adapt(TARGETS)
+    with pytest.raises(ValueError, match="cut off do not tell"):
+        model.recalibrate({"x": np.zeros(len(TARGETS), "float32")}, TARGETS)
+
+
 @pytest.mark.parametrize("family", [LogNormal, Weibull])
 def test_every_copy_answers_as_the_live_model(family, tmp_path: Path):
     model = network(family(censored=True))

@@ -123,6 +123,12 @@ def recalibrate(
             f"Received: x of type {type(x).__name__} without targets"
         )
     labels = None if by is None else labels_of(model, x, by)
+    if model.likelihood.censored:
+        raise ValueError(
+            "Rows that were cut off do not tell how far a recalibration must go: a "
+            "likelihood with `censored=True` has none. "
+            f"Received: likelihood={type(model.likelihood).__name__}"
+        )
     targets = model.likelihood.check_targets(y)
     weights = one_weight(sample_weight, len(targets))
     number = len(targets) if weights is None else effective_rows(weights)

@@ -277,10 +277,9 @@ class JobSpec(SpecPart):
                 "features",
             )
         task = self.asked_task
-        if self.exposure is not None:
-            _check_exposure(by_name[self.exposure])
-        if self.event is not None:
-            _check_event(by_name[self.event])
+        for role in ("exposure", "event"):
+            if (beside := getattr(self, role)) is not None:
+                _check_role(by_name[beside], role)
         if self.target not in self.columns:
             _check_target(by_name[self.target], task)
             task = task or _task_of(by_name[self.target])
@@ -288,25 +287,15 @@ class JobSpec(SpecPart):
             self.recalibration.check_task(task)
 
 
-def _check_exposure(column: Mapping[str, Any]) -> None:
-    """Raises `SpecError` for a column of numbers that are not all positive."""
-    least = column.get("min")
-    if least is not None and least <= 0:
-        raise SpecError(
-            f"The exposure {column['name']!r} must be a positive number in every row, "
-            f"but the least one is {least:g}; drop or fill such rows.",
-            "exposure",
-        )
-
-
-def _check_event(column: Mapping[str, Any]) -> None:
-    """Raises `SpecError` for a column of numbers other than 0 and 1."""
+def _check_role(column: Mapping[str, Any], role: str) -> None:
+    """Raises `SpecError` for a column whose least or greatest number is impossible."""
     for end in (column.get("min"), column.get("max")):
-        if end not in (None, 0, 1):
+        if end is not None and (end <= 0 if role == "exposure" else end not in (0, 1)):
+            must = "a positive number in every row" if role == "exposure" else "0 or 1"
             raise SpecError(
-                f"The event {column['name']!r} must be 1 where it happened and 0 where "
-                f"the row was still running, but has the value {end:g}.",
-                "event",
+                f"The {role} {column['name']!r} must be {must}, but has the value "
+                f"{end:g}; drop or fill such rows.",
+                role,
             )
 
 

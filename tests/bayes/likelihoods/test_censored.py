@@ -182,7 +182,7 @@ def test_rows_that_were_cut_off_recalibrate_nothing():
 
 @pytest.mark.parametrize("family", [LogNormal, Weibull])
 def test_every_copy_answers_as_the_live_model(family, tmp_path: Path):
-    model = network(family(censored=True))
+    model = network(family(heteroscedastic=True, censored=True))
     model.likelihood.adapt(TARGETS)
     rows = {"x": np.array([0.3, -1.2], "float32")}
     targets = np.array([[3.0, 1.0], [20.0, 0.0]])

@@ -1,7 +1,6 @@
 """The training of the chosen members on more rows."""
 
 import numpy as np
-import pytest
 
 from tfbbb.training import candidates, plan, train_table
 from tfbbb.training.cross_fitting import MemberRows
@@ -15,11 +14,6 @@ def table():
     x = generator.normal(size=(ROWS, 2))
     y = np.sin(2.0 * x[:, 0]) + x[:, 1] + 0.1 * generator.normal(size=ROWS)
     return {"a": x[:, 0], "b": x[:, 1], "y": y}
-
-
-def trained():
-    spec = {"target": "y", "training": {"steps": 40}, "model": MODEL}
-    return train_table(table(), spec)
 
 
 def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
@@ -51,46 +45,6 @@ def test_one_member_leaves_out_the_last_rows_still():
     left_out = candidates.left_out_by_one(members, last, seed=0)
     assert np.sum(1.0 - left_out.weights) == 30.0
     assert set(left_out.folds[0, ~last]) == {-1}
-
-
-def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
-    chosen, found = candidates.choice_with_more_rows, []
-
-    def watched(choice, *arguments):
-        found.append((choice, chosen(choice, *arguments)))
-        return found[-1][1]
-
-    monkeypatch.setattr(candidates, "choice_with_more_rows", watched)
-    better = trained()
-    ((before, after),) = found
-    assert after is not None
-    ratio = after.gain / before.gain
-    assert ratio != 1.0
-    assert after.gain_of_intervals == pytest.approx(ratio * before.gain_of_intervals)
-    # Two steps make an epoch; half of the epochs follow.
-    assert better.recipe["steps"] == 40
-    assert better.recipe["steps_on_more_rows"] == 20
-    assert "went on with more rows" in better.recipe["metrics_from"]
-
-    weights = []
-
-    def refused(choice, *arguments):
-        weights.extend(choice.model.get_weights())
-
-    monkeypatch.setattr(candidates, "choice_with_more_rows", refused)
-    same = trained()
-    assert same.recipe["steps_on_more_rows"] == 0
-    for kept, before in zip(same.model.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(kept, before)
-    # The figures are those of members that did not see the rows, in both cases.
-    assert same.metrics == better.metrics
-    assert same.recipe["chosen"] == better.recipe["chosen"]
-    assert any(
-        np.any(one != other)
-        for one, other in zip(
-            same.model.get_weights(), better.model.get_weights(), strict=True
-        )
-    )
 
 
 def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(monkeypatch):

@@ -62,17 +62,8 @@ def of_its_own_target(likelihood):
     )
 
 
-# One of each task.
-TRAINED = ("poisson", "ordered_logistic")
-
-
-@pytest.mark.parametrize(
-    "likelihood",
-    [
-        pytest.param(name, marks=[] if name in TRAINED else pytest.mark.slow)
-        for name in OF_TARGET
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", OF_TARGET)
 def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
     trained = trained_table(TABLE, of_its_own_target(likelihood))
     assert np.isfinite(trained.metrics["nll"])

@@ -8,6 +8,7 @@ import pytest
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
+from tfbbb.training import candidates
 from tfbbb.training.pipeline import (
     STEPS,
     calibrate_model,
@@ -29,7 +30,7 @@ X = GENERATOR.normal(size=60)
 TABLE = {"x": X.tolist(), "y": (3.0 * X + GENERATOR.normal(0, 0.1, 60)).tolist()}
 SPEC = {
     "target": "y",
-    "model": {"hidden_units": [4], "members": 3, "likelihood": "normal"},
+    "model": {"hidden_units": [4], "members": 4, "likelihood": "normal"},
     "training": {"epochs": 3, "seed": 1},
 }
 
@@ -73,8 +74,7 @@ def changed(before, after):
         (make_plan, {"plan", "networks", "members"}),
         (train_networks, {"candidates", "outcomes"}),
         (compare_baselines, {"inputs", "targets", "baselines"}),
-        # Three members leave out each row once, so nobody could tell whether it helps.
-        (train_best_network, set()),
+        (train_best_network, {"candidates", "steps_on_more_rows"}),
         (calibrate_model, {"calibrated", "scored"}),
         (learn_familiarity, {"familiarity", "extrapolation"}),
         (judge_model, {"judgement", "recipe"}),
@@ -111,6 +111,26 @@ def test_a_calibration_needs_no_training_of_this_process(runs):
     again = calibrate_model(replace(runs[5], calibrated=None, scored=None))
     assert again.calibrated.metrics == pytest.approx(runs[6].calibrated.metrics)
     np.testing.assert_allclose(again.scored.log_prob, runs[6].scored.log_prob)
+
+
+def test_members_go_on_only_if_rows_left_out_are_more_likely(runs, monkeypatch):
+    trained, going_on = runs[4], runs[5]
+    before, after = trained.best.choice, going_on.best.choice
+    assert going_on.steps_on_more_rows > 0
+    ratio = after.gain / before.gain
+    assert ratio != 1.0
+    assert after.gain_of_intervals == pytest.approx(ratio * before.gain_of_intervals)
+    assert going_on.best.model is not trained.best.model
+    weights = trained.best.model.get_weights()
+    monkeypatch.setattr(candidates, "choice_with_more_rows", lambda *_: None)
+    same = train_best_network(trained)
+    assert same.steps_on_more_rows == 0
+    assert same.best is trained.best
+    for kept, expected in zip(same.best.model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(kept, expected)
+    # The figures are those of members that did not see the rows, in both cases.
+    metrics = calibrate_model(same).calibrated.metrics
+    assert metrics == pytest.approx(runs[6].calibrated.metrics)
 
 
 def test_figures_that_are_not_finite_end_the_training(runs, monkeypatch):

@@ -49,23 +49,18 @@ def table():
     )
 
 
+OF_NOISE = spec(
+    epochs=150,
+    validation={"fraction": 0.2},
+    kl_schedule="constant",
+    model={"members": 2},
+    recalibration="none",
+)
+
+
 @pytest.fixture(scope="module")
 def trained(table):
-    return trained_table(
-        table,
-        spec(
-            epochs=150,
-            validation={"fraction": 0.2},
-            kl_schedule="constant",
-            model={"members": 2},
-            recalibration="none",
-        ),
-    )
-
-
-@pytest.fixture(scope="module")
-def briefly_trained(table):
-    return train_table(table, BRIEF)
+    return trained_table(table, OF_NOISE)
 
 
 @pytest.mark.slow
@@ -79,20 +74,20 @@ def test_the_held_out_figures_are_those_of_the_noise(trained):
     np.testing.assert_allclose(trained.metrics["coverage_90"], 0.9, atol=0.136)
 
 
-def test_held_out_rows_reach_neither_statistics_nor_weights(table, briefly_trained):
-    trained = briefly_trained
+def test_held_out_rows_reach_neither_statistics_nor_weights(table, trained):
     rows = np.setdiff1d(np.arange(ROWS), trained.held_out_rows)
-    assert trained.num_training_rows == len(rows) == 360
+    assert trained.num_training_rows == len(rows) == 320
     x = table["x"].to_numpy()[rows]
     assert trained.schema.features[0].mean == pytest.approx(x.mean(), rel=1e-12)
 
     others = table["y"].to_numpy().copy()
     others[trained.held_out_rows] += 10 * NOISE
     changed = table.set_column(2, "y", pa.array(others))
-    again = train_table(changed, BRIEF)
+    again = train_table(changed, OF_NOISE)
     weights = zip(trained.model.weights, again.model.weights, strict=True)
     for weight, same in weights:
-        np.testing.assert_array_equal(weight, same)
+        # The first training may be one of another process.
+        np.testing.assert_allclose(weight, same, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -177,16 +172,13 @@ def test_arrays_and_names_of_targets_are_refused(table):
         train_table(table, "y")
 
 
-def test_classes_are_told_apart_and_held_out_in_proportion(table):
-    labels = np.where(table["x"].to_numpy() > 180, "high", "low")
-    classes = table.set_column(2, "y", pa.array(labels))
-    brief = BRIEF.training.model_copy(update={"epochs": 100})
-    trained = train_table(classes, BRIEF.model_copy(update={"training": brief}))
+def test_classes_are_told_apart_and_held_out_in_proportion(kinds, of_classes):
+    trained, labels = of_classes, np.array(kinds["kind"].to_pylist())
     held_out = labels[trained.held_out_rows]
-    assert np.sum(held_out == "high") == round(0.1 * np.sum(labels == "high"))
-    assert trained.metrics["accuracy"] > 0.9
-    inputs = trained.schema.inputs(classes.take(trained.held_out_rows))
-    wrong = (held_out == "high").astype(int)
+    assert np.sum(held_out == "above") == round(0.1 * np.sum(labels == "above"))
+    assert trained.metrics["accuracy"] > 0.7
+    inputs = trained.schema.inputs(kinds.take(trained.held_out_rows))
+    wrong = (held_out == "above").astype(int)
     figures = prediction_figures(trained.model.predictive(inputs), wrong)
     assert figures["accuracy"] == pytest.approx(1 - trained.metrics["accuracy"])
     probabilities = trained.model.predictive(inputs).probabilities

@@ -6,11 +6,10 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow.csv import write_csv
 
-from tests.trained import trained_table
+from tests.training.conftest import NOISE, ROWS, SLOPE, columns
 from tfbbb.cli.explain import explain_rows
 from tfbbb.cli.model_table import ModelTable
 from tfbbb.export import load
@@ -18,48 +17,10 @@ from tfbbb.export.manifest import REPORT_FILE, Manifest
 from tfbbb.judging.explain.effects import effect
 from tfbbb.training.job_clock import JobClock
 
-ROWS = 200
-SLOPE, NOISE = 3.0, 1.0
-SMALL = {"hidden_units": [16], "members": 4}
-
-
-def columns():
-    generator = np.random.default_rng(0)
-    x = generator.normal(size=ROWS)
-    word = generator.choice(["a", "b"], size=ROWS)
-    return x, word, SLOPE * x + NOISE * generator.normal(size=ROWS)
-
-
-@pytest.fixture(scope="module")
-def of_numbers():
-    """Members leave out folds of all rows but those without a target."""
-    x, word, y = columns()
-    table = pa.table({"x": x, "word": word, "y": y, "empty": [None] * ROWS})
-    y[:5] = np.nan
-    table = table.set_column(2, "y", pa.array(y, from_pandas=True))
-    training = {"epochs": 30}
-    return trained_table(table, {"target": "y", "training": training, "model": SMALL})
-
 
 @pytest.fixture(scope="module")
 def report(of_numbers):
     return replace(of_numbers.report, seconds=1e9).to_dict()
-
-
-@pytest.fixture(scope="module")
-def kinds():
-    x, word, y = columns()
-    kind = np.where(y > 0, "above", "below")
-    is_new = np.where(y > 1, "ja", "nein")
-    return pa.table({"x": x, "word": word, "new": is_new, "kind": kind})
-
-
-@pytest.fixture(scope="module")
-def of_classes(kinds):
-    """A tenth of the rows is held out."""
-    training = {"epochs": 5, "validation": {"fraction": 0.1}}
-    spec = {"target": "kind", "training": training, "model": SMALL}
-    return trained_table(kinds, spec)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
+from tests.exported_models import write_regression
 from tfbbb.cli import app
 from tfbbb.export import load
 from tfbbb.tables import read_table
@@ -199,14 +200,10 @@ def test_identifiers_and_kept_columns_stand_before_several_intervals(
     assert first["mean"] == pytest.approx(column(few, "mean")[0], rel=1e-3)
 
 
-def test_a_model_without_familiarity_is_told(tfbbb, regression, data, tmp_path):
-    _, trained = regression
-    familiarity, trained.model.familiarity = trained.model.familiarity, None
-    try:
-        trained.export_to(tmp_path / "older")
-    finally:
-        trained.model.familiarity = familiarity
-    result = tfbbb("predict", "older", data)
+def test_a_model_without_familiarity_is_told(tfbbb, tmp_path):
+    write_regression(tmp_path / "older")
+    (tmp_path / "rows.csv").write_text("age,bmi,bp\n1,2,3\n")
+    result = tfbbb("predict", "older", "rows.csv")
     assert result.exit_code == 0, result.output
     assert "familiarity" not in parsed(result.stdout).column_names
     assert "no reference of its training rows" in result.stderr

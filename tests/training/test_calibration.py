@@ -7,6 +7,7 @@ kernel is independent of that of its bias, as in the model.
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from scipy import stats
 from scipy.special import expit
 
@@ -74,6 +75,7 @@ def test_regression_has_the_certainty_and_coverage_of_the_exact_one():
         assert abs(found.metrics[f"coverage_{percent}"] - covered) < 0.04
 
 
+@pytest.mark.slow
 def test_probabilities_of_classes_are_those_of_the_exact_predictive():
     x, design, logits, generator = simulated(seed=2)
     y = generator.uniform(size=len(x)) < expit(logits)

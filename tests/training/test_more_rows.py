@@ -6,7 +6,7 @@ from tfbbb.training import candidates, plan, train_table
 from tfbbb.training.cross_fitting import MemberRows
 
 ROWS = 120
-MODEL = {"hidden_units": [8], "members": 4}
+MODEL = {"hidden_units": [8], "members": 4, "likelihood": "normal"}
 
 
 def table():

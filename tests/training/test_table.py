@@ -215,7 +215,9 @@ def test_targets_that_no_training_could_fit_are_refused_before_it(
         train_table(table, asked, report=pytest.fail)
 
 
-def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypatch):
+def test_exports_are_numbered_and_describe_table_and_figures(
+    trained, tmp_path, monkeypatch
+):
     first = tmp_path / "line" / "1"
     first.mkdir(parents=True)
     # Another process takes version 1 after this one has seen it free.
@@ -239,6 +241,11 @@ def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypa
     written = json.loads((second / "assets.extra/training.json").read_text())
     assert JobSpec.model_validate(written["spec"]) == trained.spec
     assert trained.spec.model.hidden_units == (64, 64)
+    reference = DriftReference.read(second)
+    assert reference.scores.shape == (80, 2)
+    # The metrics are means of the same scores.
+    assert reference.scores[:, 0].mean() == pytest.approx(trained.metrics["nll"])
+    assert np.all((reference.scores[:, 1] >= 0) & (reference.scores[:, 1] <= 1))
 
 
 def test_a_file_is_trained_on_as_the_table_in_it(table, tmp_path):
@@ -270,12 +277,3 @@ def test_an_export_under_a_file_is_refused(trained, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         trained.export(tmp_path / "file")
-
-
-def test_drift_reference_has_the_scores_of_the_held_out_rows(trained, tmp_path):
-    trained.export_to(tmp_path / "1")
-    reference = DriftReference.read(tmp_path / "1")
-    assert reference.scores.shape == (80, 2)
-    # The metrics are means of the same scores.
-    assert reference.scores[:, 0].mean() == pytest.approx(trained.metrics["nll"])
-    assert np.all((reference.scores[:, 1] >= 0) & (reference.scores[:, 1] <= 1))

@@ -132,7 +132,7 @@ class Replica:
             self.process.terminate()
         with suppress(psutil.TimeoutExpired):
             self.process.wait(60)
-        _, alive = psutil.wait_procs([self.process, *below], timeout=30)
+        _, alive = psutil.wait_procs([self.process, *below], timeout=60)
         for process in alive:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -225,7 +225,7 @@ def ask_until_answered(
     for replica in itertools.cycle(replicas):
         try:
             answer = httpx.post(
-                replica.url + path, headers={**AS_ADMIN, **headers}, timeout=30, **body
+                replica.url + path, headers={**AS_ADMIN, **headers}, timeout=60, **body
             )
         except httpx.TransportError:
             pass

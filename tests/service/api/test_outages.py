@@ -197,7 +197,7 @@ def test_a_disk_that_does_not_answer_holds_up_nothing_else(client, monkeypatch):
 
     def disk_usage(path):
         asked.set()
-        answer.wait(20)
+        answer.wait(120)
         raise TimeoutError
 
     monkeypatch.setattr("service.api.health._SECONDS_TO_ANSWER", 0.5)
@@ -205,8 +205,8 @@ def test_a_disk_that_does_not_answer_holds_up_nothing_else(client, monkeypatch):
     with ThreadPoolExecutor() as others:
         try:
             ready = others.submit(client.get, "/health/ready")
-            assert asked.wait(10)
-            assert client.get("/health/live", timeout=5).status_code == 200
-            assert "disk: No answer" in ready.result(10).json()["error"]
+            assert asked.wait(60)
+            assert client.get("/health/live").status_code == 200
+            assert "disk: No answer" in ready.result(60).json()["error"]
         finally:
             answer.set()

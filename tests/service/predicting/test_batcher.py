@@ -166,10 +166,9 @@ async def test_a_failing_task_fails_alone():
 async def test_the_deadline_is_kept_while_a_block_is_computed():
     queue = Queue()
     first = await queue.occupy()
-    begin = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="passed"):
         await queue.ask("late", deadline=0.1)
-    assert time.monotonic() - begin < 0.3
+    assert not first.done()
     queue.may_compute.set()
     await first
     assert queue.batches == [["first"]]

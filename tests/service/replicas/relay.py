@@ -25,7 +25,7 @@ class Relay:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._started.wait(10)
+        assert self._started.wait(60)
         return self
 
     def __exit__(self, *error: object) -> None:

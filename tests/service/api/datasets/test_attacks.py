@@ -113,7 +113,7 @@ def test_bodies_that_are_no_upload_are_refused(
 def connect(client, headers):
     """Sends the head of an upload."""
     address = (client.base_url.host, client.base_url.port)
-    connection = socket.create_connection(address, timeout=20)
+    connection = socket.create_connection(address, timeout=60)
     head = (
         "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
         f"Authorization: {client.headers['authorization']}\r\n{headers}\r\n\r\n"

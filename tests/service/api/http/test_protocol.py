@@ -33,7 +33,7 @@ def api(tmp_path_factory):
 @contextmanager
 def connected(api):
     url = api.base_url
-    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+    with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
         yield connection
 
 
@@ -58,17 +58,18 @@ def status_lines(received):
     ],
 )
 def test_headers_without_end_are_refused_and_keep_nobody_waiting(api, begin, block):
-    started = time.monotonic()
+    sent, most = 0, 120 * 2**20
     with connected(api) as connection:
         connection.sendall(begin)
         with contextlib.suppress(OSError):  # It disconnects.
-            for _ in range(120 * 2**20 // len(block)):
+            while sent < most:
                 connection.sendall(block)
+                sent += len(block)
         received = read_all(connection)
+    assert sent < most
     assert status_lines(received) == [b"HTTP/1.1 431 Request Header Fields Too Large"]
     assert b'"error":"The URL and the headers may have at most 65536 bytes' in received
     assert api.get("/health/live").status_code == 200
-    assert time.monotonic() - started < 5
 
 
 def test_headers_may_have_65536_bytes_in_any_pieces(api):

@@ -40,7 +40,7 @@ def kill(services, kind, chance):
 
 @pytest.mark.parametrize(
     ("database_url", "num_kills", "num_jobs"),
-    [("sqlite", 5, 5), pytest.param("postgresql", 50, 60, marks=pytest.mark.slow)],
+    [("sqlite", 3, 4), pytest.param("postgresql", 50, 60, marks=pytest.mark.slow)],
     indirect=["database_url"],
 )
 def test_every_job_ends_once_whatever_is_killed(queue, services, num_kills, num_jobs):

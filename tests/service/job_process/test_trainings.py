@@ -141,7 +141,10 @@ def test_job_that_cannot_continue_a_version_is_refused_at_once(
 
 
 def test_a_running_job_is_cancelled(client, dataset):
-    job = client.train(dataset, "progression", name="never", training={"steps": 10**6})
+    training = {"steps": 10**6, "kl_schedule": "constant"}
+    model = {"members": 1, "hidden_units": [8], "likelihood": "normal"}
+    options = {"training": training, "model": model}
+    job = client.train(dataset, "progression", name="never", **options)
     while not is_training(job, 1):
         time.sleep(0.1)
     job.cancel()

@@ -139,14 +139,23 @@ async def test_a_deadline_of_an_hour_does_not_starve_large_tasks():
 
 
 @in_loop
-async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused():
-    queue = Queue(seconds=lambda work: 0.1)
+async def test_forty_rows_at_a_fixed_cost_are_few_batches_and_none_is_refused(
+    monkeypatch,
+):
+    passed = [0.0]
+
+    def pass_a_tenth(work):
+        passed[0] += 0.1
+        return 0.0
+
+    queue = Queue(seconds=pass_a_tenth)
+    set_clock(monkeypatch, batcher_module, perf_counter=lambda: passed[0])
     pace = Pace()
     for _ in range(2):
         rows = [queue.ask(f"{n}", pace=pace, deadline=2.0) for n in range(40)]
         await asyncio.gather(*rows)
     assert len(queue.batches) <= 6
-    assert pace.seconds(100) == pytest.approx(0.1, rel=0.2)
+    assert pace.seconds(100) == pytest.approx(0.1, rel=1e-3)
 
 
 @in_loop

@@ -12,9 +12,8 @@ from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.tables.writing import write_table
 from tfbbb.training.record import TrainingRecord
 
-# Trainings of seconds: of numbers, whose likelihood need not be found, and of classes.
+# A training of seconds, whose likelihood need not be found.
 QUICK = Path(__file__).with_name("quick.json")
-CLASSES = Path(__file__).with_name("quick_classes.json")
 CODE = ("--column", "code=text")
 FIT = ("--ignore", "day", *CODE, "--epochs", "2", "--spec", QUICK)
 
@@ -85,22 +84,20 @@ def test_quick_contradicts_another_effort(tfbbb, data):
     assert "--quick is --effort quick: leave one of them out." in result.stderr
 
 
-def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
+def test_a_text_target_is_classified_with_the_requested_network(
+    tfbbb, data, classification, monkeypatch
+):
+    exported, trained = classification
+    jobs = skip_training(monkeypatch, trained, exported / "1")
     result = tfbbb(
         *("train", data, "--target", "cured", "--ignore", "effect", "--ignore", "day"),
-        *(*CODE, "--spec", CLASSES, "--hidden", "7, 5", "--output", "cured"),
+        *(*CODE, "--hidden", "7, 5", "--output", "cured"),
     )
     assert result.exit_code == 0, result.output
     assert "classification of 'cured' in 2 classes from 3 columns" in result.stdout
-    manifest = Manifest.read("cured/1")
-    assert manifest.classes == ("no", "yes")
-    # Features: dose, its indicator and its code of 12 intervals; ward, 2 and 1 for
-    # others; code, 3 and 1. There are 2 members.
-    units = [(21, 7), (7, 5), (5, 2)]
-    assert [layer.num_parameters for layer in manifest.layers] == [
-        2 * 2 * (inputs + 1) * outputs for inputs, outputs in units
-    ]
-    assert f"{100 * manifest.metrics['accuracy']:.1f} %\n" in result.stdout
+    assert Manifest.read("cured/1").classes == ("no", "yes")
+    assert jobs[0].model.hidden_units == (7, 5)
+    assert f"{100 * trained.metrics['accuracy']:.1f} %\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -194,8 +191,8 @@ def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
         assert message in result.stderr
 
 
-def skip_training(monkeypatch, trained, exported=None):
-    """Gives the command a table that was trained, and perhaps exported, before.
+def skip_training(monkeypatch, trained, exported=None, module="tfbbb.training"):
+    """Gives a command a table that was trained, and perhaps exported, before.
 
     Returns the jobs of calls.
     """
@@ -205,7 +202,7 @@ def skip_training(monkeypatch, trained, exported=None):
         jobs.append(job)
         return trained
 
-    monkeypatch.setattr("tfbbb.training.train_table", train_table)
+    monkeypatch.setattr(f"{module}.train_table", train_table)
     if exported is not None:
         monkeypatch.setattr(
             type(trained),

@@ -1,12 +1,11 @@
 import re
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.cli.test_interruption import INTERRUPTED
-from tests.cli.test_train import QUICK
-from tfbbb.cli import app
+from tests.cli.test_train import QUICK, skip_training
 from tfbbb.export.manifest import Manifest
 from tfbbb.training.record import TrainingRecord
 
@@ -14,24 +13,14 @@ TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs"
 TUNE = (*TUNE, "--spec", QUICK, "--output")
 
 
-@pytest.fixture
-def tuned(tmp_path, data, request):
-    """The command of a study, without its trials, and what some trials printed."""
-    storage = f"sqlite:///{tmp_path}/study.db"
-    command = ("tune", data, *TUNE, tmp_path / "models/effect", "--storage", storage)
-    command = [str(argument) for argument in command]
-    result = CliRunner().invoke(app, [*command, "--trials", str(request.param)])
-    assert result.exit_code == 0, result.output
-    return tmp_path, command, result.stdout, result.stderr
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("tuned", [2], indirect=True)
-def test_the_best_trial_is_exported_with_what_was_tried(tuned):
-    directory, _, stdout, stderr = tuned
+def test_the_best_trial_is_exported_with_what_was_tried(tfbbb, data):
+    result = tfbbb("tune", data, *TUNE, "models/effect", "--trials", "2")
+    assert result.exit_code == 0, result.output
+    stdout = result.stdout
     assert stdout.endswith("/models/effect/1\n")
-    assert "epoch 2/2" in stderr
-    tuning = Manifest.read(directory / "models/effect/1").lineage["tuning"]
+    assert "epoch 2/2" in result.stderr
+    tuning = Manifest.read("models/effect/1").lineage["tuning"]
     assert [trial["number"] for trial in tuning["trials"]] == [0, 1]
     figures = [trial["held_out"] for trial in tuning["trials"]]
     best = tuning["trials"][tuning["best"]]
@@ -41,7 +30,7 @@ def test_the_best_trial_is_exported_with_what_was_tried(tuned):
     assert tuning["test_rows"] == 6
     assert f"{tuning['test']['tuned']:.3f}" in stdout
     assert "log-likelihood of 6 test rows, which no trial has seen" in stdout
-    spec = TrainingRecord.read(directory / "models/effect/1").spec
+    spec = TrainingRecord.read(Path("models/effect/1")).spec
     assert spec.training.epochs == 2
     if tuning["best"]:
         units = best["params"]["units"]
@@ -53,9 +42,16 @@ def trial_lines(stdout):
     return sorted(re.findall(r"^trial \d+:.*$", stdout, re.MULTILINE))
 
 
-@pytest.mark.parametrize("tuned", [1], indirect=True)
-def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
-    directory, command, first, _ = tuned
+def test_the_same_command_goes_on_until_ctrl_c(
+    tfbbb, data, regression, tmp_path, monkeypatch
+):
+    exported, trained = regression
+    skip_training(monkeypatch, trained, exported / "1", "tfbbb.training.tuning")
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = ("tune", data, *TUNE, "models/effect", "--storage", storage)
+    first = tfbbb(*command, "--trials", "1")
+    assert first.exit_code == 0, first.output
+    assert first.stdout.endswith("exported to models/effect/1\n")
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -64,11 +60,11 @@ def test_the_same_command_goes_on_until_ctrl_c(tfbbb, tuned, monkeypatch):
     result = tfbbb(*command, "--trials", "400")
     assert result.exit_code == INTERRUPTED
     # The trial of the study, which is not trained again.
-    assert trial_lines(result.stdout) == trial_lines(first)
+    assert trial_lines(result.stdout) == trial_lines(first.stdout)
     assert "trials, by the log-likelihood of rows left out" in result.stdout
     said = "Interrupted after 1 of 400 trials. The same command goes on.\n"
     assert result.stdout.endswith(said)
-    assert not (directory / "models/effect/2").exists()
+    assert not (tmp_path / "models/effect/2").exists()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutations.mutation import ROOT, Mutation, read_mutations
+from tests.mutations.mutation import ROOT, read_mutations
 
 # A fault may make a test wait for ever.
 LONGEST_TEST = 120
@@ -30,7 +30,7 @@ BROKEN = re.compile(r"\b(ImportError|ModuleNotFoundError|NameError|SyntaxError)\
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", re.MULTILINE)
 
 
-def copy_tree(destination: Path) -> Path:
+def copy_tree(destination):
     """Copies the repository, and the models that tests keep in its `build`."""
     patterns = shutil.ignore_patterns(
         ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "saved_models"
@@ -38,7 +38,7 @@ def copy_tree(destination: Path) -> Path:
     return shutil.copytree(ROOT, destination, ignore=patterns)
 
 
-def run_tests(copy: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:
+def run_tests(copy, tests):
     """Returns the exit code of pytest in a copy, None without an end, and its output.
 
     Python writes no bytecode: a fault may leave size and second of a file as they are.
@@ -62,7 +62,7 @@ def run_tests(copy: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:
     return process.returncode, output
 
 
-def outcome(code: int | None, output: str) -> tuple[str, str]:
+def outcome(code, output):
     """Returns `killed`, or what else happened, and the test that failed."""
     if code is None:
         return f"NO END after {LONGEST_RUN} s", ""
@@ -75,7 +75,7 @@ def outcome(code: int | None, output: str) -> tuple[str, str]:
     return f"BROKEN: {broken[1]}" if broken else "killed", found[1]
 
 
-def report(mutation: Mutation, copies: "SimpleQueue[Path]") -> bool:
+def report(mutation, copies):
     """Prints the row of one mutation; returns whether a test killed it."""
     copy, began = copies.get(), time.monotonic()
     path = copy / mutation.file
@@ -97,7 +97,7 @@ def report(mutation: Mutation, copies: "SimpleQueue[Path]") -> bool:
     return found == "killed"
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutations",
         description="Puts faults into copies of the tree, and runs the tests that must "
@@ -128,7 +128,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="mutations-") as name,
         ThreadPoolExecutor(given.workers) as pool,
     ):
-        copies: SimpleQueue[Path] = SimpleQueue()
+        copies = SimpleQueue()
         for number in range(given.workers):
             copies.put(copy_tree(Path(name).resolve() / f"tree{number}"))
         killed = sum(pool.map(lambda mutation: report(mutation, copies), chosen))

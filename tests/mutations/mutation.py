@@ -26,7 +26,7 @@ class Mutation:
     new: str
     tests: tuple[str, ...]
 
-    def apply(self, source: str) -> str:
+    def apply(self, source):
         """Returns the source of the file with the fault."""
         count = source.count(self.old)
         if count != 1:
@@ -38,7 +38,7 @@ class Mutation:
         return source.replace(self.old, self.new)
 
 
-def read_mutations(path: Path = LIST) -> list[Mutation]:
+def read_mutations(path=LIST):
     """Reads the list, in its order."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
     return [Mutation(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]

@@ -5,7 +5,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,7 +24,7 @@ class PostgreSQL:
         directory: Where its files are.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         self._control = _program("pg_ctl")
         self._directory, self._data = directory, directory / "data"
         if _USER is not None:
@@ -35,7 +34,7 @@ class PostgreSQL:
         self._port = free_port()
         self.url = f"postgresql://tfbbb@127.0.0.1:{self._port}"
 
-    def start(self) -> None:
+    def start(self):
         options = f"-p {self._port} -k {self._directory} -c listen_addresses=127.0.0.1"
         # Tests kill processes, and not the machine: nothing needs to be on the disk.
         options += " -c max_connections=200 -c fsync=off"
@@ -45,12 +44,12 @@ class PostgreSQL:
             *("-o", options, "--wait", "start"),
         )
 
-    def stop(self) -> None:
+    def stop(self):
         _run(self._control, "-D", self._data, "--wait", "--mode=immediate", "stop")
 
 
 @contextmanager
-def postgresql_server() -> Iterator[str]:
+def postgresql_server():
     """Runs a server on a free port until the block ends; yields the URL of its root.
 
     `url + "/postgres"` is the database that is there from the start. Where the machine
@@ -65,7 +64,7 @@ def postgresql_server() -> Iterator[str]:
             server.stop()
 
 
-def new_database(server: str) -> str:
+def new_database(server):
     """Creates an empty database; returns its URL."""
     name = f"test_{secrets.token_hex(4)}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
@@ -73,7 +72,7 @@ def new_database(server: str) -> str:
     return f"{server}/{name}"
 
 
-def _program(name: str) -> str:
+def _program(name):
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     found = shutil.which(name) or (installed and str(installed[-1]))
     if found:
@@ -84,7 +83,7 @@ def _program(name: str) -> str:
     pytest.skip(reason)
 
 
-def _run(*command: object) -> None:
+def _run(*command):
     subprocess.run(
         list(map(str, command)),
         check=True,

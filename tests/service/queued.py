@@ -1,18 +1,14 @@
 """Jobs for tests of the queue."""
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from service.job_process.publish import staging_directory
 from service.shared import job_events
-from service.shared.database.tables import Dataset, Event, Job
-from service.shared.queue import Lease, Queue
+from service.shared.database.tables import Dataset, Job
 from tests.service.job_process.stand_in_worker import export
 
 
-def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
+def submitted(queue, count=1, **columns):
     """Queues jobs that nothing can train; returns their ids, oldest first."""
     given = {
         "name": "model",
@@ -29,7 +25,7 @@ def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
     return jobs
 
 
-def add_table(queue: Queue, **columns: Any) -> str:
+def add_table(queue, **columns):
     """Records a table of one row that was uploaded; returns its id."""
     given = {"name": "table", "sha256": "0" * 64, "format": "csv", "num_bytes": 3}
     given |= {"num_rows": 1, "columns": [], "problems": [], "created_at": 0.0}
@@ -39,13 +35,13 @@ def add_table(queue: Queue, **columns: Any) -> str:
     return row.id
 
 
-def leased(queue: Queue) -> Lease:
+def leased(queue):
     lease = queue.lease()
     assert lease is not None
     return lease
 
 
-def exporting(queue: Queue) -> Lease:
+def exporting(queue):
     """Queues a job, and leases it until its training is done."""
     submitted(queue)
     lease = leased(queue)
@@ -53,7 +49,7 @@ def exporting(queue: Queue) -> Lease:
     return lease
 
 
-def staged(queue: Queue, lease: Lease) -> Path:
+def staged(queue, lease):
     """Exports the model of an attempt, and returns where it waits."""
     directory = staging_directory(queue.store.models, lease)
     export(lease.job_id, "result", directory)
@@ -64,37 +60,37 @@ class PowerCutError(BaseException):
     """The process stops where it is."""
 
 
-def stop(*arguments: object, **options: object) -> None:
+def stop(*arguments, **options):
     raise PowerCutError
 
 
-def job(queue: Queue, job_id: str) -> Job:
+def job(queue, job_id):
     with queue.database.reading() as session:
         return session.get_one(Job, job_id)
 
 
-def events(queue: Queue, job_id: str) -> Sequence[Event]:
+def events(queue, job_id):
     """The events of a job, in order."""
     with queue.database.reading() as session:
         return job_events.after(session, job_id, 0)
 
 
-def states(queue: Queue, job_id: str) -> list[str]:
+def states(queue, job_id):
     """The states that a job's events tell of, in order."""
     return [e.data["state"] for e in events(queue, job_id) if e.type == "state"]
 
 
-def epochs(queue: Queue, job_id: str) -> list[int]:
+def epochs(queue, job_id):
     """The epochs that a job's events tell of, in order."""
     return [e.data["epoch"] for e in events(queue, job_id) if e.type == "epoch"]
 
 
-def cancel(queue: Queue, job_id: str) -> None:
+def cancel(queue, job_id):
     with queue.database.writing() as session:
         queue.cancel(session, session.get_one(Job, job_id))
 
 
-def let_expire(queue: Queue, lease: Lease) -> None:
+def let_expire(queue, lease):
     with queue.database.writing() as session:
         session.get_one(Job, lease.job_id).lease_expires_at = 0.0
     assert queue.expire() == 1

@@ -1,6 +1,5 @@
 """A database with versions of models, without their files."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 from service.shared.database import Database, create_tables
@@ -8,7 +7,7 @@ from service.shared.database.tables import ModelVersion
 
 
 @contextmanager
-def database_with_versions(url: str, name: str, *numbers: int) -> Iterator[Database]:
+def database_with_versions(url, name, *numbers):
     """Opens a database with its tables and some versions of a model."""
     database = Database(url)
     create_tables(database)
@@ -17,7 +16,7 @@ def database_with_versions(url: str, name: str, *numbers: int) -> Iterator[Datab
     database.close()
 
 
-def add_versions(database: Database, name: str, *numbers: int) -> None:
+def add_versions(database, name, *numbers):
     """Records versions of a model."""
     with database.writing() as session:
         for number in numbers:

@@ -7,10 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -18,9 +15,8 @@ import pytest
 from sqlalchemy import select
 
 from service.job_process.publish import publish, staging_directory
-from service.shared.database.tables import Job, ModelVersion
+from service.shared.database.tables import ModelVersion
 from service.shared.job_state import ENDED
-from service.shared.queue import Queue
 from tests.ports import free_port
 from tests.service.queued import job, states, submitted
 from tests.service.serving import ADMIN_KEY, AS_ADMIN
@@ -44,9 +40,9 @@ class Replica:
     Its directory has its log, and its data unless the variables say otherwise.
     """
 
-    def __init__(self, directory: Path, **variables: str) -> None:
+    def __init__(self, directory, **variables):
         port = free_port()
-        self._environment: Mapping[str, str] = {
+        self._environment = {
             **os.environ,
             "TFBBB_ADMIN_KEY": ADMIN_KEY,
             "TFBBB_DATA_DIR": str(directory),
@@ -64,7 +60,7 @@ class Replica:
         self.client = httpx.Client(base_url=self.url, headers=AS_ADMIN, timeout=60)
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         with self.log.open("ab") as log:
             self.process = psutil.Popen(
                 self._command,
@@ -74,18 +70,18 @@ class Replica:
                 stderr=log,
             )
 
-    def is_ready(self, path: str = "/health/ready") -> bool:
+    def is_ready(self, path="/health/ready"):
         assert self.process.poll() is None, self.log.read_text()[-2000:]
         try:
             return self.client.get(path).status_code == 200
         except httpx.TransportError:
             return False
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self):
         while not self.is_ready():
             time.sleep(0.1)
 
-    def children(self, kind: str | None = None) -> list[psutil.Process]:
+    def children(self, kind=None):
         """The processes below the service: all, or those of one kind."""
         found = []
         with suppress(psutil.NoSuchProcess):
@@ -95,7 +91,7 @@ class Replica:
                         found.append(child)
         return found
 
-    def kill(self, kind: str) -> None:
+    def kill(self, kind):
         """Kills the whole `service`, its `parent`, or another process; see `_KINDS`.
 
         Returns when the process has ended. A killed service is not started again.
@@ -110,22 +106,22 @@ class Replica:
                 victim.kill()
         psutil.wait_procs(found)
 
-    def predict(self, path: str, row: Sequence[float]) -> httpx.Response:
+    def predict(self, path, row):
         """Asks for a prediction; `path` is `NAME`, with a version or a label."""
         path = f"/v1/models/{path}:predict"
         return self.client.post(path, json={"instances": [row]})
 
-    def mean(self, path: str, row: Sequence[float]) -> float:
+    def mean(self, path, row):
         response = self.predict(path, row)
         assert response.status_code == 200, response.text
         return float(response.json()["predictions"][0]["mean"][0])
 
-    def post(self, path: str, **request: Any) -> Any:
+    def post(self, path, **request):
         response = self.client.post(path, **request)
         assert response.is_success, response.text
         return response.json()
 
-    def stop(self) -> list[psutil.Process]:
+    def stop(self):
         """Ends it and all that it has started; returns what had to be killed."""
         below = self.children()
         if self.process.is_running():
@@ -141,7 +137,7 @@ class Replica:
 
 
 @contextmanager
-def stopped_at_the_end(*replicas: Replica) -> Iterator[None]:
+def stopped_at_the_end(*replicas):
     try:
         yield
     finally:
@@ -149,14 +145,12 @@ def stopped_at_the_end(*replicas: Replica) -> Iterator[None]:
             replica.stop()
 
 
-def means_of_two_versions(
-    replicas: Sequence[Replica], queue: Queue, saved_models: Path
-) -> dict[int, float]:
+def means_of_two_versions(replicas, queue, saved_models):
     """Publishes two versions of `diabetes`; returns their means of `ROW`.
 
     Waits until all replicas answer by both.
     """
-    found: dict[int, float] = {}
+    found = {}
     for number in 1, 2:
         # The result of a job, which no worker leases.
         (job_id,) = submitted(
@@ -178,21 +172,21 @@ def means_of_two_versions(
     return found
 
 
-def point(replica: Replica, version: int) -> None:
+def point(replica, version):
     """Moves the label `live` of `diabetes`."""
     path = "/v1/models/diabetes/labels/live"
     response = replica.client.put(path, json={"version": version})
     assert response.is_success, response.text
 
 
-def new_key(replica: Replica, **fields: Any) -> tuple[str, dict[str, str]]:
+def new_key(replica, **fields):
     """Creates a key; returns its id, and headers that send it."""
     spec = {"name": f"robot {uuid.uuid4()}", "scopes": ["train"]} | fields
     made = replica.post("/v1/keys", json=spec)
     return made["id"], {"Authorization": f"Bearer {made['key']}"}
 
 
-def version_of(means: Mapping[int, float], response: httpx.Response) -> int:
+def version_of(means, response):
     """Returns the version that has answered, after a check of its answer."""
     assert response.status_code == 200, response.text
     answer = response.json()
@@ -202,7 +196,7 @@ def version_of(means: Mapping[int, float], response: httpx.Response) -> int:
     return number
 
 
-def submit(replicas: Sequence[Replica], name: str, **training: Any) -> str:
+def submit(replicas, name, **training):
     """Queues a job, however often processes are killed; returns its id."""
     csv = {"Content-Type": "text/csv"}
     table = ask_until_answered(replicas, "/v1/datasets", content=TABLE, headers=csv)
@@ -218,9 +212,7 @@ def submit(replicas: Sequence[Replica], name: str, **training: Any) -> str:
     return str(made["id"])
 
 
-def ask_until_answered(
-    replicas: Sequence[Replica], path: str, headers: Mapping[str, str], **body: Any
-) -> Any:
+def ask_until_answered(replicas, path, headers, **body):
     """Posts to one replica after the other until one has answered."""
     for replica in itertools.cycle(replicas):
         try:
@@ -237,7 +229,7 @@ def ask_until_answered(
     raise AssertionError
 
 
-def check_jobs(queue: Queue, jobs: Sequence[str]) -> list[Job]:
+def check_jobs(queue, jobs):
     """Waits for the end of jobs: each has one, and each success has one version.
 
     Returns those that succeeded.

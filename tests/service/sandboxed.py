@@ -1,18 +1,15 @@
 """Tables that are read without a process of their own, which takes a second."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
 from service.api import sandbox
 from service.sandbox.__main__ import run
-from service.shared.sandbox import Task
-from tfbbb.base.types import JsonObject
 
 
-async def _run_here(name: str, task: Task) -> AsyncGenerator[JsonObject]:
-    lines: list[JsonObject] = []
+async def _run_here(name, task):
+    lines = []
     text = task.model_dump_json()
     lines.append(
         await asyncio.to_thread(
@@ -24,7 +21,7 @@ async def _run_here(name: str, task: Task) -> AsyncGenerator[JsonObject]:
 
 
 @contextmanager
-def reading_here() -> Iterator[None]:
+def reading_here():
     """Reads tables in this process until the block ends, without limits of memory."""
     with (
         mock.patch.object(sandbox, "_run", _run_here),

@@ -4,27 +4,23 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import uvicorn
-from fastapi import FastAPI
 from pydantic import SecretStr
 
 from service.api.http.protocol import JsonErrorProtocol
 from service.app import create_app
 from service.parent import processes
-from service.shared.settings import Settings
 
 ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
 AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[httpx.Client]:
+def serving(settings):
     """Runs an API process in a thread until the block ends; yields a client of it.
 
     The client sends an admin key. Settings that name no data directory get one that is
@@ -37,9 +33,9 @@ def serving(settings: Settings) -> Iterator[httpx.Client]:
         yield client
 
 
-def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
+def settings_of_a_test(settings, directory):
     """Adds an admin key and, unless they say otherwise, a directory and no jobs."""
-    changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
+    changes = {"admin_key": SecretStr(ADMIN_KEY)}
     if "job_slots" not in settings.model_fields_set:
         changes["job_slots"] = 0
     if "data_dir" not in settings.model_fields_set:
@@ -48,7 +44,7 @@ def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
 
 
 @contextmanager
-def training(settings: Settings) -> Iterator[None]:
+def training(settings):
     """Runs what the parent starts beside the workers, until the block ends."""
     children = list(processes.workers(settings, os.environ | settings.environment()))
     for child in children:
@@ -61,7 +57,7 @@ def training(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def listening(app: FastAPI, log_level: str = "error") -> Iterator[httpx.Client]:
+def listening(app, log_level="error"):
     """Runs an app on a free port; yields a client of it that sends an admin key."""
     config = uvicorn.Config(app, port=0, log_level=log_level, http=JsonErrorProtocol)
     server = uvicorn.Server(config)
@@ -82,12 +78,12 @@ def listening(app: FastAPI, log_level: str = "error") -> Iterator[httpx.Client]:
         thread.join()
 
 
-def wait_until_ready(client: httpx.Client) -> None:
+def wait_until_ready(client):
     while client.get("/health/ready").status_code != 200:
         time.sleep(0.05)
 
 
-def ask(client: httpx.Client, model: str, body: Any) -> httpx.Response:
+def ask(client, model, body):
     """Asks for a prediction; text is sent as it is."""
     path = f"/v1/models/{model}:predict"
     if isinstance(body, str | bytes):

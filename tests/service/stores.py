@@ -2,10 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,7 @@ from service.shared.settings import Settings
 from service.shared.store import Store
 
 
-def directory_store(models: Path) -> Store:
+def directory_store(models):
     """A store whose models are in a directory."""
     return Store(Settings(models=models))
 
@@ -21,23 +18,23 @@ def directory_store(models: Path) -> Store:
 class S3:
     """A server of S3 on this machine, which the environment names."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         s3fs = pytest.importorskip("s3fs")
-        self.storage: Any = s3fs.S3FileSystem(use_listings_cache=False)
+        self.storage = s3fs.S3FileSystem(use_listings_cache=False)
 
-    def new_store(self) -> str:
+    def new_store(self):
         """The URL of a store in a bucket of its own."""
         bucket = f"bucket-{secrets.token_hex(4)}"
         self.storage.mkdir(bucket)
         return f"s3://{bucket}/tests"
 
-    def remove_bucket(self, url: str) -> None:
+    def remove_bucket(self, url):
         bucket = url.removeprefix("s3://").partition("/")[0]
         self.storage.rm(bucket, recursive=True)
 
 
 @contextmanager
-def s3_server() -> Iterator[S3]:
+def s3_server():
     """Runs a server until the block ends; this process and its children use it."""
     server_module = pytest.importorskip("moto.server")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

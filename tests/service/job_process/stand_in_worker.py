@@ -6,32 +6,28 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from service.job_process.attempt import Export
 from service.job_process.worker import run_worker, stop_on_signals
 from service.shared.database import Database, timestamp
-from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.logs import configure_logging
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.exported_manifests import HALF_PLUS_THREE_FEATURES, write_manifest
-from tfbbb.training.job_clock import Interrupted, JobClock, Progress
+from tfbbb.training.job_clock import Interrupted, Progress
 
 _STEPS = 40
 _SECONDS_PER_STEP = float(os.environ.get("STAND_IN_SECONDS_PER_STEP", "0.01"))
 _STEPS_PER_EPOCH = 5
 
 
-def steps_of(job: Job) -> int:
+def steps_of(job):
     return int(job.spec.get("steps", _STEPS))
 
 
-def result_of(job: Job) -> str:
+def result_of(job):
     """What training comes to, however often it was interrupted."""
     state = job.id
     for step in range(steps_of(job)):
@@ -39,11 +35,11 @@ def result_of(job: Job) -> str:
     return state
 
 
-def _step(state: str, step: int) -> str:
+def _step(state, step):
     return hashlib.sha256(f"{state} {step}".encode()).hexdigest()
 
 
-def export(job_id: str, result: str, directory: Path) -> None:
+def export(job_id, result, directory):
     directory.mkdir(parents=True)
     (directory / "saved_model.pb").write_text(result)
     lineage = {"job_id": job_id, "created_at": timestamp(time.time())}
@@ -54,18 +50,18 @@ def export(job_id: str, result: str, directory: Path) -> None:
 class CountingTrainer:
     settings: Settings
 
-    def prepare(self, should_stop: Callable[[], bool]) -> None:
+    def prepare(self, should_stop):
         self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         (self.settings.data_dir / "prepared").touch()
 
     def train(
         self,
-        job: Job,
-        serving: int | None,
-        report: Callable[[Progress], None],
-        should_stop: Callable[[], bool],
-        clock: JobClock,
-    ) -> Export:
+        job,
+        serving,
+        report,
+        should_stop,
+        clock,
+    ):
         clock.begin("steps")
         scratch = JobFiles(self.settings, job.id).scratch
         scratch.mkdir(parents=True, exist_ok=True)
@@ -87,7 +83,7 @@ class CountingTrainer:
         return partial(export, job.id, state)
 
 
-def _progress(step: int, steps: int) -> Progress:
+def _progress(step, steps):
     return Progress(
         epoch=step // _STEPS_PER_EPOCH,
         epochs=steps // _STEPS_PER_EPOCH,
@@ -99,7 +95,7 @@ def _progress(step: int, steps: int) -> Progress:
     )
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--job")
     parser.add_argument("--prepare", action=argparse.BooleanOptionalAction)

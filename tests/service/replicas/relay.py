@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from contextlib import suppress
-from typing import Self
 
 _PIECE = 65536
 
@@ -11,7 +10,7 @@ _PIECE = 65536
 class Relay:
     """Passes connections on to another port of this machine, in a thread."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target):
         self._target = target
         # The port on which it listens.
         self.port = 0
@@ -23,16 +22,16 @@ class Relay:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._thread.start()
         assert self._started.wait(60)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    def _run(self) -> None:
+    def _run(self):
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
             asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -47,26 +46,22 @@ class Relay:
         self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self._loop.close()
 
-    async def _accept(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _accept(self, reader, writer):
         with suppress(OSError):
             there, back = await asyncio.open_connection("127.0.0.1", self._target)
             await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
 
-    async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _pass(self, reader, writer):
         loop = asyncio.get_running_loop()
-        pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+        pieces = asyncio.Queue()
 
-        async def read() -> None:
+        async def read():
             piece = b"?"
             while piece:
                 piece = await reader.read(_PIECE)
                 await pieces.put((loop.time() + self.delay, piece))
 
-        async def write() -> None:
+        async def write():
             piece = b"?"
             while piece:
                 due, piece = await pieces.get()

@@ -2,14 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, ViewportSize
 
-WIDE: ViewportSize = {"width": 1200, "height": 900}
+WIDE = {"width": 1200, "height": 900}
 # A browser at 200 % has half the pixels of the window.
-NARROW: dict[str, ViewportSize] = {
+NARROW = {
     "phone": {"width": 390, "height": 844},
     "200 %": {"width": 600, "height": 450},
 }
@@ -48,7 +46,7 @@ _STUCK = """() => Math.max(0, ...[...document.querySelectorAll("body *")]
 
 
 # The dark theme has other colours, and nothing else.
-_CHECKED: dict[Literal["light", "dark"], dict[str, Any]] = {
+_CHECKED = {
     "light": {"resultTypes": ["violations"]},
     "dark": {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
 }
@@ -80,7 +78,7 @@ class Seen:
     stuck: dict[str, float]
 
 
-def look_at(page: Page) -> Seen:
+def look_at(page):
     """Looks at the screen of a page."""
     main = page.locator("#main")
     text = main.inner_text()

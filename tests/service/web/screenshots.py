@@ -9,9 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import httpx
 import pyarrow.csv
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
@@ -24,7 +23,7 @@ WIDE = {"width": 1100, "height": 800}
 PHONE = {"width": 390, "height": 780}
 
 
-def main() -> None:
+def main():
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / "models").mkdir()
@@ -35,13 +34,13 @@ def main() -> None:
             take_all(str(client.base_url).rstrip("/"), dataset)
 
 
-def train(client: httpx.Client) -> str:
+def train(client):
     """Trains a model with the defaults; returns the id of its table."""
     table = io.BytesIO()
     pyarrow.csv.write_csv(samples.diabetes(), table)
     named = {"name": f"{NAME}.csv"}
     answer = client.post("/v1/datasets", params=named, content=table.getvalue())
-    dataset: str = answer.json()["id"]
+    dataset = answer.json()["id"]
     spec = {"dataset_id": dataset, "target": "progression", "name": NAME}
     job = client.post("/v1/jobs", json=spec).json()["id"]
     while (found := client.get(f"/v1/jobs/{job}").json())["version"] is None:
@@ -51,7 +50,7 @@ def train(client: httpx.Client) -> str:
     return dataset
 
 
-def take_all(url: str, dataset: str) -> None:
+def take_all(url, dataset):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox"]
@@ -67,7 +66,7 @@ def take_all(url: str, dataset: str) -> None:
         browser.close()
 
 
-def take(page: Page, url: str, place: str, name: str, height: int = 800) -> None:
+def take(page, url, place, name, height=800):
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})
     page.goto("about:blank")
     page.goto(f"{url}/#/{place}")

@@ -8,7 +8,7 @@ ATTACK = "<img src=x onerror=document.title='hacked'>"
 SCRIPT = "<script>document.title='hacked'</script>"
 
 
-def houses(rows: int = 120) -> str:
+def houses(rows=120):
     """Prices by area and street, as CSV; the street's name and values are attacks."""
     chance = random.Random(0)
     text = io.StringIO()

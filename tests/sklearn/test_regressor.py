@@ -39,13 +39,6 @@ def test_learns_a_line_with_its_noise(fitted):
     assert np.all((std > 0.05) & (std < 1.5))
 
 
-def test_the_temperature_of_a_given_schedule_is_not_changed(fitted):
-    recipe, given = fitted.recipe_, fitted.kl_schedule["temperature"]
-    assert [trial["temperature"] for trial in recipe["tried"]] == [given]
-    assert recipe["chosen"]["temperature"] == given
-    assert recipe["steps_on_more_rows"] is None
-
-
 def test_answers_are_those_of_the_predictive_distribution(fitted):
     x, y = line(30, seed=2)
     prediction = fitted.predict_dist(x)

@@ -165,15 +165,28 @@ def test_a_linear_network_is_tried_where_a_linear_model_competes():
     assert 0.4 < np.median(epistemic / formula) < 2.0
 
 
-def test_a_class_with_fewer_rows_than_folds_trains():
+@pytest.fixture(scope="module")
+def tempered():
+    """Classes, one of them rarer than the folds, at a temperature that is given."""
     labels = np.where(table()["x"].to_numpy() > 0, "high", "low").astype(object)
     labels[:2] = "rare"
     classes = table().set_column(1, "y", pa.array(labels))
-    spec = {"target": "y", "model": SMALL, "training": {"epochs": 3}}
-    trained = trained_table(classes, spec)
-    assert trained.schema.classes == ("high", "low", "rare")
-    assert 0 <= trained.metrics["accuracy"] <= 1
-    (remark,) = trained.recipe["remarks"]
+    training = {"epochs": 3, "kl_schedule": {"name": "tempered", "temperature": 0.05}}
+    return trained_table(classes, {"target": "y", "model": SMALL, "training": training})
+
+
+def test_the_temperature_of_a_given_schedule_is_not_changed(tempered):
+    recipe = tempered.recipe
+    assert [trial["temperature"] for trial in recipe["tried"]] == [0.05]
+    assert recipe["chosen"]["temperature"] == 0.05
+    assert tempered.spec.training.temperature == 0.05
+    assert recipe["steps_on_more_rows"] is None
+
+
+def test_a_class_with_fewer_rows_than_folds_trains(tempered):
+    assert tempered.schema.classes == ("high", "low", "rare")
+    assert 0 <= tempered.metrics["accuracy"] <= 1
+    (remark,) = tempered.recipe["remarks"]
     assert remark.startswith("The class 'rare' has 2 training rows, fewer than the 4")
 
 

@@ -63,11 +63,11 @@ def test_deadline_is_kept_whatever_is_being_computed(held):
         assert patient.result().status_code == 200
 
 
-def request_head(length):
-    return (
-        "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
+HEAD = (
+    "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
+    f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: 9\r\n"
+    "Expect: 100-continue\r\n\r\n"
+)
 
 
 def test_what_waits_over_the_limit_is_refused_and_nothing_else(held):
@@ -98,6 +98,7 @@ def test_what_waits_over_the_limit_is_refused_and_nothing_else(held):
 
         address = client.base_url.host, client.base_url.port
         with socket.create_connection(address) as connection:
-            connection.sendall(request_head(9))
-            wait_until(lambda: status() == 503)
+            connection.sendall(HEAD.encode())
+            assert connection.recv(1000).startswith(b"HTTP/1.1 100 Continue")
+            assert status() == 503
         wait_until(lambda: status() == 200)

@@ -67,6 +67,20 @@ def brier_of_rows(survival: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return np.trapezoid(scores, at, axis=1) / (at[-1] - at[0])
 
 
+def held_in_intervals(
+    up_to: np.ndarray, happened: np.ndarray, level: float
+) -> np.ndarray:
+    """Returns whether intervals of a level hold times, by P(Y <= time).
+
+    Of a row that was cut off it is the probability of an interval beyond then: so the
+    mean of calibrated rows is the level (Haider et al. 2020).
+    """
+    low, high = 0.5 - level / 2.0, 0.5 + level / 2.0
+    inside = (low <= up_to) & (up_to <= high)
+    beyond = np.maximum(high - np.maximum(up_to, low), 0.0)
+    return np.where(happened, inside, beyond / np.maximum(1.0 - up_to, 1e-300))
+
+
 def concordance_of_times(predicted: np.ndarray, targets: np.ndarray) -> float | None:
     """Returns the share of comparable pairs that `predicted` times [n] order rightly.
 

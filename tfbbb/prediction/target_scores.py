@@ -13,6 +13,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.conformal_reach import FARTHEST, half_of, rounded_up
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.survival_scores import held_in_intervals
 
 if TYPE_CHECKING:
     from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
@@ -61,9 +62,11 @@ def in_intervals(
     if not getattr(prediction, "central_intervals", True):
         scores = conformal_scores(prediction, np.asarray(targets))[:, np.newaxis]
         return scores <= rounded_up(prediction.reach(levels), prediction.discrete)
-    if getattr(prediction, "censored", False):
-        return _held_where_cut_off(prediction, np.asarray(targets), levels)
     below, up_to = cdf_step(prediction, targets)
+    if getattr(prediction, "censored", False):
+        times, happened = np.asarray(up_to), np.asarray(targets)[:, 1:] == 1.0
+        of_levels = [held_in_intervals(times, happened, level) for level in levels]
+        return np.stack(of_levels, axis=1)
     held = [
         (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
     ]
@@ -77,26 +80,6 @@ def in_boxes(
     scores = conformal_scores(prediction, targets).max(axis=-1)[:, np.newaxis]
     reach = rounded_up(prediction.joint_reach(levels)[..., 0], prediction.discrete)
     return scores <= reach
-
-
-def _held_where_cut_off(
-    prediction: Predictive | CrossFitted, targets: np.ndarray, levels: Sequence[float]
-) -> np.ndarray:
-    """Returns as `in_intervals` whether intervals hold times [rows, 2].
-
-    Of a row that was cut off it is the probability of an interval beyond then: so the
-    mean of calibrated rows is the level (Haider et al. 2020).
-    """
-    _, up_to = cdf_step(prediction, targets)
-    up_to, happened = np.asarray(up_to), targets[:, 1:] == 1.0
-    held = []
-    for level in levels:
-        low, high = 0.5 - level / 2.0, 0.5 + level / 2.0
-        inside = (low <= up_to) & (up_to <= high)
-        beyond = np.maximum(high - np.maximum(up_to, low), 0.0)
-        share = beyond / np.maximum(1.0 - up_to, 1e-300)
-        held.append(np.where(happened, inside, share))
-    return np.stack(held, axis=1)
 
 
 def conformal_scores(

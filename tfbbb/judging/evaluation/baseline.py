@@ -190,7 +190,12 @@ class Baseline:
         )
 
     def _predict_times(self, targets: np.ndarray) -> PredictedRows:
-        from tfbbb.prediction.survival_scores import brier_of_rows, scored_times, step
+        from tfbbb.prediction.survival_scores import (
+            brier_of_rows,
+            held_in_intervals,
+            scored_times,
+            step,
+        )
 
         assert self.curve is not None
         assert self.scale is not None
@@ -200,16 +205,12 @@ class Baseline:
         log_prob = np.where(happened, density, _StandardNormal.logsf(z))
         alike = (len(targets), 1)
         survival = np.tile(step(self.curve, scored_times(targets)), alike)
-        outlives = step(self.curve, targets[:, 0])
-        low, high = 0.5 - LEVEL / 2, 0.5 + LEVEL / 2
-        inside = (low <= outlives) & (outlives <= high)
-        left = np.maximum(np.minimum(outlives, high) - low, 0.0)
-        share = left / np.maximum(outlives, 1e-300)
+        up_to = 1.0 - step(self.curve, targets[:, 0])
         return PredictedRows(
             np.maximum(log_prob, _LEAST_LOG_PROB),
             # It tells no row from another, whichever rows it was fitted to.
             np.ones(alike),
-            np.where(happened, inside, share),
+            held_in_intervals(up_to, happened, LEVEL),
             scores=brier_of_rows(survival, targets),
         )
 

@@ -139,6 +139,8 @@ def infer_role(
             "takes until then.",
             name,
         )
+    if role == "exposure":
+        column = column.with_remarks("The exposure: the mean is proportional to it.")
     return replace(column, role=role, low=None, high=None)
 
 

@@ -40,6 +40,7 @@ def test_counts_have_a_likelihood_of_counts():
         "student_t",
         "poisson",
         "negative_binomial",
+        "zero_inflated",
     ]
 
 
@@ -68,6 +69,37 @@ def test_shares_have_a_beta_likelihood():
     x, f, generator = features()
     mean = 1 / (1 + np.exp(-f))
     assert chosen(generator.beta(4 * mean, 4 * (1 - mean)), x) == "beta"
+
+
+def test_amounts_with_many_zeros_have_a_probability_of_zero():
+    x, f, generator = features()
+    amounts = np.exp(3 + f) * generator.gamma(2.0, 1.0, ROWS)
+    amounts[generator.uniform(size=ROWS) < 1 / (1 + np.exp(f))] = 0.0
+    choice = choose(amounts, x)
+    assert choice.likelihood.label == "zero_inflated gamma"
+    by_label = {trial.likelihood.label: trial for trial in choice.trials}
+    assert by_label["zero_inflated gamma"].gain > 0.1
+    # In other units the comparison is the same.
+    again = choose(1e4 * amounts, x).trials
+    for trial, other in zip(choice.trials, again, strict=True):
+        assert other.gain == pytest.approx(trial.gain, abs=0.02)
+
+
+def test_further_zeros_of_counts_have_a_probability_of_their_own():
+    x, f, generator = features()
+    counts = generator.poisson(np.exp(1.5 + 0.5 * f))
+    assert chosen(counts, x) in ("poisson", "negative_binomial")
+    counts[generator.uniform(size=ROWS) < 0.4] = 0
+    assert choose(counts, x).likelihood.label == "zero_inflated negative_binomial"
+
+
+def test_shares_that_reach_their_ends_have_masses_there():
+    x, f, generator = features()
+    mean = 1 / (1 + np.exp(-f))
+    shares = generator.beta(4 * mean, 4 * (1 - mean))
+    shares[generator.uniform(size=ROWS) < 0.1] = 0.0
+    shares[generator.uniform(size=ROWS) < 0.3 * mean] = 1.0
+    assert chosen(shares, x) == "inflated_beta"
 
 
 @pytest.mark.parametrize("shift", [0.0, 20.0])
@@ -105,10 +137,21 @@ def test_likelihoods_of_counts_and_of_numbers_are_compared_by_probability():
 
 def test_targets_decide_which_likelihoods_are_possible():
     counts = ["poisson", "negative_binomial"]
-    assert _possible(np.array([0.0, 3.0, 1.0]), 1.0) == counts
+    with_zeros = [*counts, "zero_inflated negative_binomial"]
+    assert _possible(np.array([0.0, 3.0, 1.0]), 1.0) == with_zeros
+    assert _possible(np.array([0.0] + [1.0] * 9), 1.0) == counts
     assert _possible(np.array([7.0, 30.0]), 1.0) == [*counts, "log_normal", "gamma"]
     assert _possible(np.array([-1.0, 3.0]), 1.0) == []
-    assert _possible(np.array([0.0, 0.5]), None) == []
+    amounts = ["zero_inflated log_normal", "zero_inflated gamma"]
+    assert _possible(np.array([0.0, 8.5]), 0.5) == amounts
+    assert _possible(np.array([0.0] + [8.5] * 9), 0.5) == []
+    assert _possible(np.array([0.0, 0.5]), None) == ["inflated_beta"]
+    assert _possible(np.array([0.5, 1.0]), None) == [
+        "log_normal",
+        "gamma",
+        "inflated_beta",
+    ]
+    assert _possible(np.array([0.0, 1.0]), 1.0) == with_zeros
     assert _possible(np.array([0.2, 0.7]), None) == ["log_normal", "gamma", "beta"]
     # Of shares in per cent, one per cent may have been anything up to 1.5 %.
     assert _possible(np.array([0.01, 0.7]), 0.01) == []

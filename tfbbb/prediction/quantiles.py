@@ -144,6 +144,8 @@ def _invert(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Tensor:
         return average(likelihood.cdf, outputs), average(likelihood.prob, outputs)
 
     bracket = _bracket(likelihood, levels, outputs)
+    for value in likelihood.masses:
+        bracket = _beside_mass(value, levels, functions(outputs), *bracket)
     if ops.is_tensor(outputs):
         return inverted(*functions(outputs), levels, *bracket)
     # A likelihood of another package may compute tensors.
@@ -185,6 +187,24 @@ def _bracket(
     below, above = stddev / ops.sqrt(odds), stddev * ops.sqrt(odds)
     start = mean + stddev * ops.ndtri(levels)
     return mean - 1.001 * below, mean + 1.001 * above, start
+
+
+def _beside_mass(
+    value: float,
+    levels: Tensor,
+    functions: tuple[Function, Function],
+    low: Tensor,
+    high: Tensor,
+    *start: Tensor,
+) -> tuple[Tensor, ...]:
+    """Narrows a bracket by a value that has a probability of its own.
+
+    It is the value itself where the distribution function jumps over the level.
+    """
+    at_value = value + ops.zeros_like(low)
+    up_to, mass = (compute(at_value) for compute in functions)
+    low = ops.where(levels > up_to - mass, ops.maximum(low, value), low)
+    return low, ops.where(levels <= up_to, ops.minimum(high, value), high), *start
 
 
 def _moments(likelihood: Likelihood, outputs: Tensor) -> tuple[Tensor, Tensor]:

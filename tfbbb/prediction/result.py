@@ -200,6 +200,11 @@ class Predictive:
         return self.answers.likelihood.censored
 
     @property
+    def masses(self) -> tuple[float, ...]:
+        """The numbers that have a probability of their own beside a density."""
+        return self.answers.likelihood.masses
+
+    @property
     def central_intervals(self) -> bool:
         """Whether `interval` lies between the quantiles of equal tails of its level."""
         return self.answers.central_intervals

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
 _LEVELS = [*_TAIL, *np.arange(1, 100) / 100, *(1.0 - p for p in reversed(_TAIL))]
 _RARE = 1e-6
+# The size of a negative number that no calculation takes for 0.
+_TINY = 1e-30
 _MAX_TERMS = 256
 
 
@@ -35,6 +37,11 @@ def is_discrete(prediction: object) -> bool:
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
+def has_steps(prediction: object) -> bool:
+    """Returns whether F has steps, of all targets or of some."""
+    return is_discrete(prediction) or bool(getattr(prediction, "masses", ()))
+
+
 def cdf_step(
     prediction: Predictive | CrossFitted, targets: ArrayLike
 ) -> tuple[Tensor, Tensor]:
@@ -43,11 +50,29 @@ def cdf_step(
     found = prediction.cdf(values)
     up_to = ops.cast(found, "float64")
     if not is_discrete(prediction):
-        return up_to, up_to
+        return _below_masses(prediction, values, up_to), up_to
     # Counts and indices of classes start at 0.
     previous = values - ops.cast(values >= 1.0, "float64")
     below = ops.cast(prediction.cdf(previous), "float64")
     return ops.where(values >= 1.0, below, 0.0), up_to
+
+
+def _below_masses(
+    prediction: Predictive | CrossFitted, values: ArrayLike, up_to: Tensor
+) -> Tensor:
+    """Returns `P(Y < y)` of numbers, of which some have a probability of their own."""
+    masses = getattr(prediction, "masses", ())
+    if not masses:
+        return up_to
+    values = ops.cast(values, "float64")
+    # No other number has a probability between these two.
+    previous = values
+    for value in masses:
+        below = float(np.nextafter(value, -np.inf)) if value else -_TINY
+        previous = ops.where(values == value, below, previous)
+    return ops.where(
+        previous < values, ops.cast(prediction.cdf(previous), "float64"), up_to
+    )
 
 
 def in_intervals(

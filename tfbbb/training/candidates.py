@@ -66,7 +66,7 @@ def train_in_turn(
             continue
         if is_poor and not clock.has_time_for_more:
             break
-        name = "" if part is None else part.name
+        name = "" if part is None else part.label
         try:
             found = train(number, part)
         except TrainingDivergedError as diverged:

@@ -79,6 +79,7 @@ class TrainingBaselines:
         targets: np.ndarray,
         *,
         discrete: bool,
+        masses: tuple[float, ...] = (),
         weights: np.ndarray | None = None,
         training_weights: np.ndarray | None = None,
         seconds: float = inf,
@@ -94,6 +95,7 @@ class TrainingBaselines:
             "discrete": discrete,
             "exposure": schema.exposure,
             "event": schema.event is not None,
+            "masses": masses,
         }
         if folds is None:
             fitted = _sample(rows, training_weights, len(schema.features))
@@ -129,6 +131,7 @@ class TrainingBaselines:
                 num_classes=len(schema.classes),
                 discrete=discrete,
                 relative=of_all.relative_exposures(inputs),
+                masses=masses,
             )
         linear = predicted.get(LINEAR_MODEL)
         exact: tuple[str, ...] = ()

@@ -136,7 +136,7 @@ def train_networks(run: Run) -> Run:
             _make_networks(run, plan),
             plan,
             folder=f"likelihood_{number + 1}/",
-            stage=f"likelihood {part.name}; ",
+            stage=f"likelihood {part.label}; ",
         )
 
     candidates, outcomes = train_in_turn(run.likelihoods, train_with, run.clock)
@@ -164,6 +164,7 @@ def compare_baselines(run: Run) -> Run:
         inputs,
         targets,
         discrete=best.model.likelihood.discrete,
+        masses=best.model.likelihood.masses,
         weights=weights,
         training_weights=of_rows,
         seconds=run.clock.seconds_to_judge("calibration"),

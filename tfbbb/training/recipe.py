@@ -57,12 +57,12 @@ def describe_recipe(run: Run) -> Config:
         ],
         "likelihoods": [
             {
-                "likelihood": trial.likelihood.name,
+                "likelihood": trial.likelihood.label,
                 "log_likelihood": trial.log_likelihood,
                 "gain": trial.gain,
                 "standard_error": trial.standard_error,
                 "kept": trial.likelihood == likelihood,
-                "outcome": run.outcomes.get(trial.likelihood.name),
+                "outcome": run.outcomes.get(trial.likelihood.label),
             }
             for trial in (run.likelihoods.trials if run.likelihoods else ())
         ],

@@ -1,7 +1,7 @@
 """Chooses the likelihood that suits a target, before any network is trained."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import scipy.optimize
 import scipy.sparse
 from scipy import special, stats
 
-from tfbbb.base.types import Structure
+from tfbbb.base.types import Config, Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.bayes.likelihoods.log_scale import log_moments, moments_beyond
 from tfbbb.tables.groups_and_times import merge_copies
@@ -29,6 +29,9 @@ _FEWEST_ROWS = 60
 _LEAST_GAIN = 0.02
 _STANDARD_ERRORS = 2.0
 _STEPS_FROM_BOUND = 5
+# A share of zeros from which on they may have a probability of their own, and of the
+# other targets those that may be near the rounding.
+_MANY_ZEROS, _FEW_NEAR = 0.15, 0.05
 _FOLDS, _TREES, _ROWS_PER_LEAF, _MOST_FEATURES_PER_SPLIT = 3, 50, 5, 30
 _LEAST_PROBABILITY = _TINY = 1e-300
 # Of targets in standard units.
@@ -72,6 +75,9 @@ class _Rows:
     trees (Meinshausen 2006); the forest did not see these targets. `share` is the sum
     of the squared weights of the neighbours, and `average` the mean of a target of
     which nothing is known, [n]. Of counts with exposures, both are rates times these.
+
+    Some targets, the `masses`, have a probability of their own: of those of the
+    neighbours, [n, masses]; then `inside` has the moments of the other neighbours.
     """
 
     targets: np.ndarray
@@ -82,6 +88,9 @@ class _Rows:
     share: np.ndarray
     resolution: float | None
     average: np.ndarray
+    masses: tuple[float, ...] = ()
+    probabilities: np.ndarray | None = None
+    inside: "_Rows | None" = None
 
 
 @dataclass(frozen=True)
@@ -94,20 +103,86 @@ class _Family:
     discrete: bool = False
 
     def log_prob(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
-        """Returns log densities, or log probabilities of rounded targets, [n]."""
+        """Returns log densities, or log probabilities of rounded targets, [n].
+
+        A target with a probability of its own, at an end, has that of all beyond it.
+        """
         found, targets = self.distribution(parameters, rows), rows.targets
         if self.discrete:
             return np.asarray(found.logpmf(targets))
+        half = 0.5 * (rows.resolution or 0.0)
+        below, above = targets - half, targets + half
         if rows.resolution is None:
-            return np.asarray(found.logpdf(targets))
-        below, above = targets - 0.5 * rows.resolution, targets + 0.5 * rows.resolution
-        # The smaller tail has the digits.
-        probability = np.where(
-            targets > found.mean(),
-            found.sf(below) - found.sf(above),
-            found.cdf(above) - found.cdf(below),
-        )
-        return np.log(np.maximum(probability, _LEAST_PROBABILITY))
+            log_prob = np.asarray(found.logpdf(targets))
+        else:
+            # The smaller tail has the digits.
+            probability = np.where(
+                targets > found.mean(),
+                found.sf(below) - found.sf(above),
+                found.cdf(above) - found.cdf(below),
+            )
+            log_prob = np.log(np.maximum(probability, _LEAST_PROBABILITY))
+        for value, beyond in zip(
+            rows.masses, (found.logcdf(above), found.logsf(below)), strict=False
+        ):
+            log_prob = np.where(targets == value, beyond, log_prob)
+        return log_prob
+
+    def mean(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        """Returns the means of all rows, [n]."""
+        return np.asarray(self.distribution(parameters, rows).mean())
+
+
+class _Inflated:
+    """A family beside the probabilities that neighbours give the `masses`."""
+
+    def __init__(self, base: _Family):
+        self.base = base
+        self.start, self.bounds = (0.0, *base.start), (_WEIGHT, *base.bounds)
+
+    def _probabilities(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        """Returns those of the masses, and of the rest, [n, masses + 1]."""
+        assert rows.probabilities is not None
+        common = np.stack([rows.targets == value for value in rows.masses], axis=1)
+        weight = (rows.share * np.exp(parameters[0]))[:, np.newaxis]
+        found = (rows.probabilities + weight * common.mean(axis=0)) / (1.0 + weight)
+        return np.append(found, 1.0 - found.sum(axis=1, keepdims=True), axis=1)
+
+    def log_prob(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        logs = np.log(np.maximum(self._probabilities(parameters, rows), _TINY))
+        assert rows.inside is not None
+        found = logs[:, -1] + self.base.log_prob(parameters[1:], rows.inside)
+        for place, value in enumerate(rows.masses):
+            found = np.where(rows.targets == value, logs[:, place], found)
+        return found
+
+    def mean(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        found = self._probabilities(parameters, rows)
+        assert rows.inside is not None
+        rest = found[:, -1] * self.base.mean(parameters[1:], rows.inside)
+        return rest + found[:, :-1] @ np.array(rows.masses)
+
+
+class _ZeroInflatedCounts:
+    """A family of counts with further zeros, of one probability for all rows."""
+
+    def __init__(self, base: _Family):
+        self.base = base
+        self.start, self.bounds = (-2.0, *base.start), (_LOGIT, *base.bounds)
+
+    def _of_rest(self, parameters: np.ndarray, rows: _Rows) -> tuple[float, _Rows]:
+        rest = float(special.expit(-parameters[0]))
+        return rest, replace(rows, mean=rows.mean / rest, average=rows.average / rest)
+
+    def log_prob(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        rest, inflated = self._of_rest(parameters, rows)
+        found = np.log(rest) + self.base.log_prob(parameters[1:], inflated)
+        with_zeros = np.logaddexp(found, special.log_expit(parameters[0]))
+        return np.where(rows.targets == 0.0, with_zeros, found)
+
+    def mean(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        rest, inflated = self._of_rest(parameters, rows)
+        return rest * self.base.mean(parameters[1:], inflated)
 
 
 def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
@@ -188,8 +263,9 @@ def choose_likelihood(
         return fallback
     if exposures is not None:
         exposures = exposures[places]
+    masses = next((mass for name in names if (mass := _masses(name))), ())
     rows = _with_neighbours(
-        features[places], values[places], resolution, seed, exposures
+        features[places], values[places], resolution, seed, exposures, masses
     )
     with np.errstate(all="ignore"):
         found = {name: _fit(_FAMILIES[name], rows) for name in names}
@@ -259,6 +335,7 @@ def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
         names += ["log_normal", "gamma"]
         if values.max() < 1.0 - step:
             names.append("beta")
+    names += _possible_with_masses(values, step)
     supports = {name: _part(name).support for name in names}
     return [
         name
@@ -267,15 +344,35 @@ def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
     ]
 
 
-def _part(name: str) -> LikelihoodPart:
-    options = {} if name == "poisson" else {"heteroscedastic": True}
-    return likelihoods.make(name, **options)
+def _possible_with_masses(values: np.ndarray, step: float) -> list[str]:
+    """Returns the names of likelihoods that suit targets of which many are equal."""
+    low, high = values.min(), values.max()
+    inside = values[(values > 0.0) & (values < 1.0)]
+    if low >= 0.0 and high <= 1.0 and 0 < len(inside) < len(values):
+        near, far = np.quantile(inside, [_FEW_NEAR, 1.0 - _FEW_NEAR])
+        return ["inflated_beta"] if near > step and far < 1.0 - step else []
+    if low != 0.0 or np.mean(values == 0.0) <= _MANY_ZEROS:
+        return []
+    if np.quantile(values[values > 0.0], _FEW_NEAR) > step:
+        return ["zero_inflated log_normal", "zero_inflated gamma"]
+    # Only of counts, as the supports tell.
+    return ["zero_inflated negative_binomial"]
+
+
+def _part(label: str) -> LikelihoodPart:
+    name, _, base = label.partition(" ")
+    options: Config = {} if name == "poisson" else {"heteroscedastic": True}
+    return likelihoods.make(name, **options, **({"base": base} if base else {}))
+
+
+def _masses(label: str) -> tuple[float, ...]:
+    return tuple(_part(label).make().masses)
 
 
 def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
     """Returns the trial with the greatest gain, the default if none is clear.
 
-    A Poisson distribution is kept if it is about as good as a negative binomial one.
+    A simpler distribution of counts is kept if it is about as good.
     """
     clear = [
         trial
@@ -285,14 +382,15 @@ def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
     if not clear:
         return trials[0]
     best = max(clear, key=lambda trial: trial.gain)
-    if best.likelihood.name == "negative_binomial":
+    for simpler in _SIMPLER.get(best.likelihood.label, ()):
         for trial in clear:
-            if trial.likelihood.name == "poisson":
-                return trial if best.gain - trial.gain < _LEAST_GAIN else best
+            near = best.gain - trial.gain < _LEAST_GAIN
+            if trial.likelihood.label == simpler and near:
+                return trial
     return best
 
 
-def _fit(family: _Family, rows: _Rows) -> np.ndarray:
+def _fit(family: Any, rows: _Rows) -> np.ndarray:
     """Returns the log-likelihood and the log squared error of each row, [2, n].
 
     The mean of the latter is the logarithm of the mean squared error, and their spread
@@ -307,7 +405,7 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
         loss, family.start, method="L-BFGS-B", bounds=family.bounds
     )
     # No network has a mean far beyond the greatest target.
-    means = family.distribution(fitted.x, rows).mean()
+    means = family.mean(fitted.x, rows)
     means = np.minimum(means, 2.0 * np.abs(rows.targets).max())
     errors = np.square(rows.targets - means)
     mean = max(float(errors.mean()), _TINY)
@@ -337,19 +435,21 @@ def _with_neighbours(
     resolution: float | None,
     seed: int,
     exposures: np.ndarray | None = None,
+    masses: tuple[float, ...] = (),
 ) -> _Rows:
     # scikit-learn takes a second to import.
     from sklearn.ensemble import RandomForestRegressor
 
     size = np.ones(len(targets)) if exposures is None else exposures
     scores = normal_scores(targets / size)
-    logs = np.log(targets) if targets.min() > 0.0 else np.zeros_like(targets)
-    values = np.stack([targets, logs], axis=1)
-    shift, scale = values.mean(axis=0), values.std(axis=0) + _TINY
-    units = (values - shift) / scale
-    mean, variance = np.empty_like(units), np.empty_like(units)
-    share, of_size = np.empty((len(units), 1)), np.empty(len(units))
-    folds = np.random.default_rng(seed).permutation(len(units)) % _FOLDS
+    is_mass = targets[:, np.newaxis] == np.array(masses)
+    logs = np.log(np.where(targets > 0.0, targets, 1.0))
+    every = _Columns.of(targets, logs, np.ones(len(targets), bool))
+    inside = _Columns.of(targets, logs, ~is_mass.any(axis=1))
+    columns = [every.powers, inside.powers, is_mass, size[:, np.newaxis]]
+    columns = np.concatenate(columns, axis=1)
+    averages, share = np.empty_like(columns), np.empty(len(columns))
+    folds = np.random.default_rng(seed).permutation(len(columns)) % _FOLDS
     for fold in range(_FOLDS):
         train, left_out = folds != fold, folds == fold
         forest = RandomForestRegressor(
@@ -361,26 +461,51 @@ def _with_neighbours(
         weights = _neighbour_weights(
             forest.apply(features[left_out]), forest.apply(features[train])
         )
-        of_size[left_out] = weights @ size[train]
-        mean[left_out] = weights @ units[train]
-        square = weights @ np.square(units[train])
-        variance[left_out] = square - np.square(mean[left_out])
-        share[left_out, 0] = np.asarray(weights.power(2).sum(axis=1)).ravel()
-    variance = np.maximum(variance / (1.0 - share), _LEAST_VARIANCE)
-    mean, variance = shift + scale * mean, np.square(scale) * variance
-    average = targets.sum() / size.sum() * size
+        averages[left_out] = weights @ columns[train]
+        share[left_out] = np.asarray(weights.power(2).sum(axis=1)).ravel()
+    of_all, of_inside, probabilities, of_size = np.split(averages, [4, 8, -1], axis=1)
+    mean, *moments = every.moments(of_all, share)
     if exposures is not None:
-        mean[:, 0] *= size / of_size
-    return _Rows(
-        targets=targets,
-        mean=mean[:, 0],
-        variance=variance[:, 0],
-        log_mean=mean[:, 1],
-        log_variance=variance[:, 1],
-        share=share[:, 0],
-        resolution=resolution,
-        average=average,
-    )
+        mean *= size / of_size[:, 0]
+    average = targets.sum() / size.sum() * size
+    rows = _Rows(targets, mean, *moments, share, resolution, average)
+    if not masses:
+        return rows
+    # Neighbours of which hardly any is inside say as little as a row more would.
+    weight = 1.0 - probabilities.sum(axis=1) + share
+    of_inside[:, 2:] += share[:, np.newaxis]
+    of_inside, share = of_inside / weight[:, np.newaxis], share / weight
+    found = inside.moments(of_inside, share)
+    others = _Rows(targets, *found, share, resolution, average)
+    return replace(rows, masses=masses, probabilities=probabilities, inside=others)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Targets and their logs in standard units, and the squares, [n, 4].
+
+    They are 0 in the rows of other targets than those that the units are of.
+    """
+
+    powers: np.ndarray
+    shift: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, targets: np.ndarray, logs: np.ndarray, rows: np.ndarray) -> "_Columns":
+        values = np.stack([targets, logs], axis=1)
+        shift = values[rows].mean(axis=0)
+        scale = values[rows].std(axis=0) + _TINY
+        units = np.where(rows[:, np.newaxis], (values - shift) / scale, 0.0)
+        return cls(np.append(units, np.square(units), axis=1), shift, scale)
+
+    def moments(self, averages: np.ndarray, share: np.ndarray) -> tuple[Any, ...]:
+        """Returns mean, variance, mean of logs and their variance, [n] each."""
+        first, second = averages[:, :2], averages[:, 2:]
+        variance = (second - np.square(first)) / (1.0 - share[:, np.newaxis])
+        mean = self.shift + self.scale * first
+        variance = np.square(self.scale) * np.maximum(variance, _LEAST_VARIANCE)
+        return mean[:, 0], variance[:, 0], mean[:, 1], variance[:, 1]
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
@@ -458,7 +583,8 @@ def _negative_binomial(parameters: np.ndarray, rows: _Rows) -> Any:
 # Noise of the logarithm of a time.
 _OF_TIMES = {"weibull": stats.gumbel_l, "log_normal": stats.norm}
 _FACTOR, _TRUST, _WEIGHT = (-8.0, 4.0), (0.0, 1.5), (-4.0, 4.0)
-_FAMILIES = {
+_LOGIT = (-8.0, 8.0)
+_FAMILIES: dict[str, Any] = {
     "student_t": _Family(
         (0.0, 0.5, 0.0, 1.5), (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)), _student_t
     ),
@@ -472,4 +598,17 @@ _FAMILIES = {
     "log_normal": _Family((0.0, 0.5), (_FACTOR, _TRUST), _log_normal),
     "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma),
     "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta),
+}
+_FAMILIES |= {
+    "inflated_beta": _Inflated(_FAMILIES["beta"]),
+    "zero_inflated gamma": _Inflated(_FAMILIES["gamma"]),
+    "zero_inflated log_normal": _Inflated(_FAMILIES["log_normal"]),
+    "zero_inflated negative_binomial": _ZeroInflatedCounts(
+        _FAMILIES["negative_binomial"]
+    ),
+}
+# What is kept if it is about as good, the simplest first.
+_SIMPLER = {
+    "negative_binomial": ("poisson",),
+    "zero_inflated negative_binomial": ("poisson", "negative_binomial"),
 }

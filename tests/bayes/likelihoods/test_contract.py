@@ -24,6 +24,9 @@ def kinds():
             yield pytest.param(
                 name, {"heteroscedastic": True}, id=f"{name}, heteroscedastic"
             )
+    for base in ("log_normal", "negative_binomial"):
+        arguments = {"base": base, "heteroscedastic": True}
+        yield pytest.param("zero_inflated", arguments, id=f"zero_inflated, {base}")
 
 
 def made(name, arguments):
@@ -32,7 +35,11 @@ def made(name, arguments):
 
 EVERY = list(kinds())
 REGRESSIONS = [kind for kind in EVERY if made(*kind.values).task == "regression"]
-CONTINUOUS = [kind for kind in REGRESSIONS if not made(*kind.values).discrete]
+CONTINUOUS = [
+    kind
+    for kind in REGRESSIONS
+    if not (made(*kind.values).discrete or made(*kind.values).masses)
+]
 INTEGERS = [
     kind for kind in EVERY if made(*kind.values).ordered and made(*kind.values).discrete
 ]
@@ -52,7 +59,10 @@ def targets_of(likelihood, rows=402, num_targets=1):
         return generator.integers(size_of(likelihood), size=rows)
     if likelihood.discrete:
         return generator.poisson(4.0, size=(rows, num_targets)).astype(float)
-    return generator.beta(2.0, 5.0, size=(rows, num_targets))
+    targets = generator.beta(2.0, 5.0, size=(rows, num_targets))
+    for place, value in enumerate(likelihood.masses):
+        targets[place::4] = value
+    return targets
 
 
 def built(name, arguments, *, num_targets=1, members=1, places=()):

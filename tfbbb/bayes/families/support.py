@@ -74,7 +74,9 @@ class Support:
             return f"counts: whole numbers from {self.low:g} to {self.high:.0e}"
         if self.unbounded:
             return f"finite numbers, {self.high:.0e} at most in size"
-        if self.low >= 0.0 and self.closed:
+        if self.low == 0.0 and self.high == LARGEST_TARGET:
+            return f"0 or positive numbers, {self.high:.0e} at most"
+        if self.low > 0.0 and self.closed:
             return f"positive numbers, {self.low:.0e} to {self.high:.0e}"
         inside = "from {} to {}" if self.closed else "strictly between {} and {}"
         return f"{inside.format(self.low, self.high)}, in single precision too"

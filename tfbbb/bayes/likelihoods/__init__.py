@@ -9,6 +9,7 @@ from tfbbb.bayes.likelihoods.beta import Beta
 from tfbbb.bayes.likelihoods.categorical import Categorical
 from tfbbb.bayes.likelihoods.counts import NegativeBinomial, Poisson
 from tfbbb.bayes.likelihoods.gamma import Gamma
+from tfbbb.bayes.likelihoods.inflated import InflatedBeta, ZeroInflated
 from tfbbb.bayes.likelihoods.laplace import Laplace
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, register, registry
 from tfbbb.bayes.likelihoods.log_normal import LogNormal
@@ -44,6 +45,7 @@ __all__ = [
     "Beta",
     "Categorical",
     "Gamma",
+    "InflatedBeta",
     "Laplace",
     "Likelihood",
     "LogNormal",
@@ -55,6 +57,7 @@ __all__ = [
     "Poisson",
     "StudentT",
     "Weibull",
+    "ZeroInflated",
     "deserialize",
     "get",
     "likelihood_support",

@@ -150,7 +150,7 @@ class Beta(MeanConcentration):
         total, span = upper + lower, self.high - self.low
         return span**2 * (upper / total) * (lower / total) / (1.0 + total)
 
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         upper, lower = self._parameters(outputs)
         above, below = self._distances(values, upper.dtype)
         inside = (above > 0.0) & (below > 0.0)

@@ -165,11 +165,10 @@ class Counts(LogLink):
     def variance(self, outputs: Tensor) -> Tensor:
         return _variance(*self._distribution(outputs))
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         distribution = self._distribution(outputs)
-        targets = ops.cast(targets, distribution[0].dtype)
-        masses = count_distribution.log_mass(targets, *distribution)
-        return ops.reduce_sum(masses, axis=-1)
+        values = ops.cast(values, distribution[0].dtype)
+        return count_distribution.log_mass(values, *distribution)
 
     def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns the mass at `values`, [..., k]; 0 unless a value is a count."""

@@ -75,7 +75,7 @@ class Gamma(LogLink, MeanConcentration):
         concentration, mean = self._parameters(outputs)
         return ops.square(mean) / concentration
 
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         concentration, mean = self._parameters(outputs)
         values = ops.cast(values, mean.dtype)
         inside = values > 0.0

@@ -50,6 +50,8 @@ class Likelihood(_Layer):
     Attributes:
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
+        masses: The numbers, in order, that have a probability of their own beside a
+            density; `prob` is this probability there.
         support: The numbers that a target may be; None for classes.
         binary: Whether there are exactly two classes.
         integer_classes: Whether the classes must be whole numbers, whose order counts.
@@ -73,6 +75,7 @@ class Likelihood(_Layer):
     binary: bool = False
     integer_classes: bool = False
     ordered: bool = False
+    masses: tuple[float, ...] = ()
     integrates_location: bool = False
     has_expected_log_prob: bool = False
     slow_quantiles: bool = False
@@ -193,10 +196,21 @@ class Likelihood(_Layer):
         Its variables are the `values` by their names. Everything but what trains them
         takes arrays and returns arrays.
         """
-        found = object.__new__(cls)
-        found._values = {name: np.asarray(value) for name, value in values.items()}
-        found.__init__(**config)  # type: ignore[misc]
+        arrays = {name: np.asarray(value) for name, value in values.items()}
+        found = cls._of_config(config, arrays)
         found.build(tuple(output_shape))
+        return found
+
+    @classmethod
+    def _of_config(
+        cls, config: Config, values: Mapping[str, np.ndarray] | None
+    ) -> Self:
+        """Returns a likelihood to build, which has these `values` without Keras."""
+        if values is None:
+            return cls(**config)
+        found = object.__new__(cls)
+        found._values = values
+        found.__init__(**config)  # type: ignore[misc]
         return found
 
     def to_values(self) -> dict[str, Any]:

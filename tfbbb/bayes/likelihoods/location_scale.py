@@ -147,21 +147,15 @@ class LocationScale(Regression):
         _, scale, *shape = self._noise_parameters(self._raw(outputs))
         return ops.square(scale) * self._standard_variance(*shape)
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
-        z = (ops.cast(targets, location.dtype) - location) / scale
-        densities = self._log_density(z, *shape) - ops.log(scale)
-        return ops.reduce_sum(densities, axis=-1)
+        z = (ops.cast(values, location.dtype) - location) / scale
+        return self._log_density(z, *shape) - ops.log(scale)
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))
         z = (ops.cast(values, location.dtype) - location) / scale
         return self._distribution(z, *shape)
-
-    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        location, scale, *shape = self._target_parameters(self._raw(outputs))
-        z = (ops.cast(values, location.dtype) - location) / scale
-        return ops.exp(self._log_density(z, *shape)) / scale
 
     def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         location, scale, *shape = self._target_parameters(self._raw(outputs))

@@ -137,16 +137,16 @@ class LogScale(LogLink, LocationScale):
             scale = ops.sqrt(soft_limit(ops.square(scale), limit))
         return self._moved(location, raw), scale
 
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        logs = self._logarithms(values, outputs)
+        return super().log_densities(logs, outputs) - logs
+
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
-        targets, happened = (
-            ops.cast(targets, self.at_least_float32(outputs).dtype),
-            None,
-        )
-        if self.censored:
-            targets, happened = targets[..., :1], targets[..., 1:] > 0.5
+        if not self.censored:
+            return super().log_prob(targets, outputs)
+        targets = ops.cast(targets, self.at_least_float32(outputs).dtype)
+        targets, happened = targets[..., :1], targets[..., 1:] > 0.5
         logs = self._logarithms(targets, outputs)
-        if happened is None:
-            return super().log_prob(logs, outputs) - ops.reduce_sum(logs, axis=-1)
         location, scale = self._noise_parameters(self._raw(outputs))
         z = (logs - location) / scale
         # The gradient of the other case may be infinite.
@@ -159,7 +159,8 @@ class LogScale(LogLink, LocationScale):
         return super().cdf(self._logarithms(values, outputs), outputs)
 
     def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        density = super().prob(self._logarithms(values, outputs), outputs)
+        logs = self._logarithms(values, outputs)
+        density = ops.exp(super().log_densities(logs, outputs))
         return ops.divide_no_nan(density, ops.cast(values, density.dtype))
 
     def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:

@@ -112,15 +112,6 @@ class MeanConcentration(Regression):
         """Returns the two parameters of the density, [..., k] each."""
         raise NotImplementedError
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
-        return ops.reduce_sum(self._log_density(targets, outputs), axis=-1)
-
-    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        return ops.exp(self._log_density(values, outputs))
-
-    def _log_density(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        raise NotImplementedError
-
     def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         levels = standard_normal_cdf(ops.cast(noise, "float64"))
         # The largest level below 1 is at eight standard deviations.

@@ -96,12 +96,8 @@ class NormalMixture(Regression):
         squares = ops.square(scales) + ops.square(locations - mean)
         return ops.reduce_sum(weights * squares, axis=-2)
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
-        parameters = self._parameters(outputs)
-        return ops.reduce_sum(_log_density(targets, *parameters), axis=-1)
-
-    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        return ops.exp(_log_density(values, *self._parameters(outputs)))
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        return _log_density(values, *self._parameters(outputs))
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         return _distribution(values, *self._parameters(outputs))

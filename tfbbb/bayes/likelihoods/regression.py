@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -225,19 +226,14 @@ class Regression(Likelihood):
         double: bool = False,
         exposures: ArrayLike = None,
     ) -> None:
+        if self._widest_range is not None or not self._adapted.numpy():
+            every = self._counted_values(targets, counted, exposures)
+            self._adapt_to(every, double)
+
+    def _adapt_to(self, every: Sequence[np.ndarray], double: bool) -> None:
+        """Adapts to targets [n, k], and to exposures [n, 1] if there are any."""
         bounds = self._widest_range is not None
-        adapted = bool(self._adapted.numpy())
-        if adapted and not bounds:
-            return
-        values = self.check_targets(targets, counted)
-        every = [values]
-        if self.exposure:
-            every.append(checked_exposures(exposures, values, counted))
-        if counted is not None:
-            kept = over_targets(counted, values).all(axis=-1)
-            every = [each[kept] for each in every]
-        every = [each.reshape(-1, each.shape[-1]) for each in every]
-        if not adapted:
+        if not self._adapted.numpy():
             self._smallest_spread = _SMALLEST_SPREADS[double]
             shift, scale = self._shift_and_scale(*every)
             self.target_shift.assign(shift)
@@ -250,6 +246,22 @@ class Regression(Likelihood):
             self._assign_range(
                 np.minimum(low, self.target_low), np.maximum(high, self.target_high)
             )
+
+    def _counted_values(
+        self,
+        targets: ArrayLike,
+        counted: ArrayLike = None,
+        exposures: ArrayLike = None,
+    ) -> list[np.ndarray]:
+        """Returns targets, and exposures, of the rows and places that count."""
+        values = self.check_targets(targets, counted)
+        every = [values]
+        if self.exposure:
+            every.append(checked_exposures(exposures, values, counted))
+        if counted is not None:
+            kept = over_targets(counted, values).all(axis=-1)
+            every = [each[kept] for each in every]
+        return [each.reshape(-1, each.shape[-1]) for each in every]
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the range of the targets in the units of the locations, [k] each."""
@@ -276,6 +288,16 @@ class Regression(Likelihood):
                 f"{scale[column]:.2g} in {len(values)} rows"
             )
         return shift, scale
+
+    def log_densities(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        """Returns the log density or log mass at `values`, target by target."""
+        raise NotImplementedError
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
+        return ops.reduce_sum(self.log_densities(targets, outputs), axis=-1)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
+        return ops.exp(self.log_densities(values, outputs))
 
     def aligned(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         targets = tf.convert_to_tensor(targets)

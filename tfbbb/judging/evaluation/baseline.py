@@ -42,7 +42,8 @@ class Baseline:
     """A linear model of standardised features; without weights, a constant.
 
     For a number y, `y ~ N(bias + weights' f, scale^2)`; for whole numbers the
-    probability of y is that of the interval from y - 1/2 to y + 1/2. For classes,
+    probability of y is that of the interval from y - 1/2 to y + 1/2, and for one of the
+    `masses`, an end of the targets, that of all numbers beyond it. For classes,
     `p(y = c) = softmax(bias + weights' f)_c`.
 
     Attributes:
@@ -51,6 +52,8 @@ class Baseline:
         weights: [features, outputs]; None for a constant.
         scale: Standard deviation of a number; None for classes.
         discrete: Whether the numbers are whole.
+        masses: The numbers that have a probability of their own: the least target, and
+            the greatest one if there are two.
         curve: Of times that may be cut off, those of events [m], and the share of rows
             that outlives each [m]: Kaplan and Meier's estimate. Its log likelihood is
             that of a log-normal time with `log y ~ N(bias, scale^2)`.
@@ -61,6 +64,7 @@ class Baseline:
     weights: np.ndarray | None = None
     scale: float | None = None
     discrete: bool = False
+    masses: tuple[float, ...] = ()
     curve: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
@@ -83,6 +87,7 @@ class Baseline:
         num_classes: int = 0,
         discrete: bool = False,
         weights: np.ndarray | None = None,
+        masses: tuple[float, ...] = (),
     ) -> "Baseline":
         """Fits the mean and standard deviation, or the shares of the classes."""
         weights = np.ones(len(targets)) if weights is None else weights
@@ -99,6 +104,7 @@ class Baseline:
             np.array([mean]),
             scale=positive_scale(scale, values),
             discrete=discrete,
+            masses=masses,
         )
 
     @classmethod
@@ -108,6 +114,7 @@ class Baseline:
         targets: np.ndarray,
         discrete: bool = False,
         weights: np.ndarray | None = None,
+        masses: tuple[float, ...] = (),
     ) -> "Baseline":
         """Fits a ridge regression, whose penalty leave-one-out errors choose.
 
@@ -128,6 +135,7 @@ class Baseline:
             model.coef_.reshape(-1, 1),
             positive_scale(float(np.sqrt(errors.sum() / counts.sum())), values),
             discrete,
+            masses,
         )
 
     @classmethod
@@ -186,7 +194,13 @@ class Baseline:
             log_prob = logits[np.arange(len(targets)), targets]
             return PredictedRows(log_prob, np.exp(logits), of_classes=True)
         return score_numbers(
-            outputs, self.scale, targets, _StandardNormal, self.discrete, relative
+            outputs,
+            self.scale,
+            targets,
+            _StandardNormal,
+            self.discrete,
+            relative,
+            self.masses,
         )
 
     def _predict_times(self, targets: np.ndarray) -> PredictedRows:
@@ -223,6 +237,7 @@ class Baseline:
             "scale": self.scale,
             "discrete": self.discrete,
             "curve": None if self.curve is None else [x.tolist() for x in self.curve],
+            "masses": list(self.masses),
         }
 
     @classmethod
@@ -233,6 +248,7 @@ class Baseline:
             "curve": None if curve is None else tuple(map(np.asarray, curve)),
             "bias": np.asarray(values["bias"], np.float64),
             "weights": None if weights is None else np.asarray(weights, np.float64),
+            "masses": tuple(values.get("masses", ())),
         }
         return cls(**{**values, **arrays})
 
@@ -244,14 +260,16 @@ def score_numbers(
     noise: Any,
     discrete: bool = False,
     relative: np.ndarray | None = None,
+    masses: tuple[float, ...] = (),
 ) -> PredictedRows:
-    """Scores numbers by `y ~ mean + scale * noise`.
+    """Scores numbers by `y ~ mean + scale * noise`, of symmetric noise.
 
     With `relative` exposures u [n], by `y ~ u * mean + sqrt(u) * scale * noise`.
     """
     if relative is not None:
         means, scale = means * relative[:, np.newaxis], scale * np.sqrt(relative)
-    z = (np.asarray(targets, np.float64).reshape(-1) - means[:, 0]) / scale
+    values = np.asarray(targets, np.float64).reshape(-1)
+    z = (values - means[:, 0]) / scale
     if discrete:
         half = 0.5 / scale
         # In the tail where probabilities are small, for precision.
@@ -260,6 +278,8 @@ def score_numbers(
         log_prob = above[0] + np.log1p(-np.exp(above[1] - above[0]))
     else:
         log_prob = noise.logpdf(z) - np.log(scale)
+    for value, sign in zip(masses, (-1.0, 1.0), strict=False):
+        log_prob = np.where(values == value, noise.logsf(sign * z), log_prob)
     return PredictedRows(
         np.maximum(log_prob, _LEAST_LOG_PROB),
         means,

@@ -50,6 +50,7 @@ class Baselines:
         names: Sequence[str] | None = None,
         num_classes: int = 0,
         discrete: bool = False,
+        masses: tuple[float, ...] = (),
         num_rows: int | None = None,
         weights: np.ndarray | None = None,
         exposure: str | None = None,
@@ -66,6 +67,7 @@ class Baselines:
             names: Names of the columns of a matrix.
             num_classes: Number of classes; 0 for numbers.
             discrete: Whether the numbers are whole.
+            masses: The numbers with a probability of their own: see `Baseline`.
             num_rows: Number of training rows, if these are a sample of them.
             weights: The weight of each row, [n]; None for 1.
             exposure: Name of the input that a count is proportional to.
@@ -94,7 +96,7 @@ class Baselines:
         encoding = InputEncoding.fit(inputs, names)
         if event:
             return cls(encoding, (Baseline.of_times(targets, weights),))
-        constant = Baseline.constant(targets, num_classes, discrete, weights)
+        constant = Baseline.constant(targets, num_classes, discrete, weights, masses)
         if not encoding.width:
             return cls(encoding, (constant,), exposure, unit)
         rows = _rows_to_fit(
@@ -109,7 +111,7 @@ class Baselines:
         if num_classes:
             linear = Baseline.logistic(features, targets, num_classes, weights)
         else:
-            linear = Baseline.linear(features, targets, discrete, weights)
+            linear = Baseline.linear(features, targets, discrete, weights, masses)
         return cls(encoding, (constant, linear), exposure, unit)
 
     def predict(self, inputs: Inputs, targets: np.ndarray) -> dict[str, PredictedRows]:

@@ -114,6 +114,7 @@ def score_gradient_boosting(
     num_classes: int = 0,
     discrete: bool = False,
     relative: np.ndarray | None = None,
+    masses: tuple[float, ...] = (),
 ) -> PredictedRows:
     """Scores outputs with the spread that those of the other folds have.
 
@@ -140,7 +141,7 @@ def score_gradient_boosting(
             scale = positive_scale(scale, targets)
             noise = stats.t(df)
             rows = outputs[group], scale, targets[group], noise, discrete
-            parts.append(score_numbers(*rows, size[group]))
+            parts.append(score_numbers(*rows, size[group], masses))
     return joined(parts, groups)
 
 

@@ -25,7 +25,8 @@ class PredictedRows:
         mean: Predicted means [n, 1], or probabilities of the classes [n, c].
         covered: Whether the targets are in their 90 % intervals, [n]; None for classes.
         narrower: Whether the targets are in these intervals without their lower end,
-            and without their upper end, [n, 2], of whole numbers; else None.
+            and without their upper end, [n, 2], where single numbers have a
+            probability; else None.
         of_classes: Whether the targets are classes.
         tells_rows_apart: Whether the targets are more probable in their own rows than
             in others; True if unknown.
@@ -66,7 +67,7 @@ class PredictedRows:
             found = np.asarray(in_intervals(prediction, targets, [LEVEL]))
             covered = found.reshape(len(targets), -1).mean(axis=1)
         narrower = None
-        if getattr(prediction, "discrete", False):
+        if getattr(prediction, "discrete", False) or getattr(prediction, "masses", ()):
             lower, upper = prediction.interval(LEVEL)
             ends = (lower < targets, targets < upper)
             without = [end & (lower <= targets) & (targets <= upper) for end in ends]

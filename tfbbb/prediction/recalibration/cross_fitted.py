@@ -90,6 +90,10 @@ class CrossFitted:
         return self._parts[0][1].discrete
 
     @property
+    def masses(self) -> tuple[float, ...]:
+        return self._parts[0][1].masses
+
+    @property
     def central_intervals(self) -> bool:
         return self._parts[0][1].central_intervals
 

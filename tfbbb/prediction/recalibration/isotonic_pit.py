@@ -106,9 +106,10 @@ class IsotonicPIT(Recalibration):
         return {"pit": list(self.pit), "levels": list(self.levels)}
 
     def check(self, likelihood: Likelihood) -> None:
-        if likelihood.task != "regression" or likelihood.discrete:
+        steps = likelihood.discrete or likelihood.masses
+        if likelihood.task != "regression" or steps:
             raise ValueError(
-                "`'isotonic_pit'` needs a likelihood with a density; use "
+                "`'isotonic_pit'` needs a likelihood with a density alone; use "
                 "`'temperature'` for classes and `'conformal_intervals'` for counts. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )

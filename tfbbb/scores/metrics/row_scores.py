@@ -16,8 +16,8 @@ from tfbbb.prediction.target_scores import (
     brier_of_targets,
     cdf_step,
     crps_of_targets,
+    has_steps,
     in_intervals,
-    is_discrete,
 )
 from tfbbb.scores.metrics.arguments import with_arguments
 from tfbbb.scores.metrics.calibration import LEVELS
@@ -91,7 +91,7 @@ def _excess_below_levels(
     """
     below, up_to = (part[..., tf.newaxis] for part in cdf_step(prediction, targets))
     level = tf.constant(levels, tf.float64)
-    if is_discrete(prediction):
+    if has_steps(prediction):
         share = tf.math.divide_no_nan(level - below, up_to - below)
         share = tf.where(level >= up_to, tf.ones_like(share), share)
         return tf.clip_by_value(share, 0.0, 1.0) - level

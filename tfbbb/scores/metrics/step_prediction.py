@@ -39,6 +39,11 @@ class StepPrediction:
         return self._likelihood.discrete
 
     @property
+    def masses(self) -> tuple[float, ...]:
+        """The numbers that have a probability of their own beside a density."""
+        return self._likelihood.masses
+
+    @property
     def mean(self) -> tf.Tensor:
         return tf.reduce_mean(self._likelihood.mean(self._outputs), axis=1)
 

@@ -126,6 +126,12 @@ class LikelihoodPart(FamilyPart[_likelihoods.Likelihood]):
     """The likelihood of a model."""
 
     @property
+    def label(self) -> str:
+        """The name, with that of the likelihood that it is made of."""
+        base = self.options().get("base")
+        return self.name if base is None else f"{self.name} {base}"
+
+    @property
     def support(self) -> Support | None:
         """The numbers that a target may be; None for classes."""
         return self.family.support_of(**self.options())

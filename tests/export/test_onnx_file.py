@@ -19,7 +19,7 @@ from tfbbb.layers import Conv2DVariational, DenseVariational
 from tfbbb.tables.text_features import HashedText
 
 # One of each kind of targets in short.
-SHORT = {"Normal, heteroscedastic", "Categorical"}
+SHORT = {"Normal, heteroscedastic", "ZeroInflated", "Categorical"}
 MOMENTS = {"mean", "variance", "epistemic", "aleatoric"}
 
 

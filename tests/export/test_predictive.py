@@ -46,6 +46,24 @@ CASES = {
     "MultivariateNormal": (likelihoods.MultivariateNormal(), None, NUMBERS, "local"),
     "Gamma": (likelihoods.Gamma(), None, NUMBERS, "local"),
     "Beta": (likelihoods.Beta(), None, SHARES, "weight"),
+    "ZeroInflated": (
+        likelihoods.ZeroInflated("log_normal", heteroscedastic=True),
+        None,
+        np.maximum(NUMBERS - 50.0, 0.0),
+        "weight",
+    ),
+    "ZeroInflated, counts": (
+        likelihoods.ZeroInflated("negative_binomial"),
+        None,
+        COUNTS,
+        "local",
+    ),
+    "InflatedBeta": (
+        likelihoods.InflatedBeta(),
+        None,
+        np.round(2.0 * SHARES) / 2.0,
+        "local",
+    ),
     "Poisson": (likelihoods.Poisson(), 1, COUNTS, "local"),
     "NegativeBinomial": (likelihoods.NegativeBinomial(), None, COUNTS, "weight"),
     "Categorical": (likelihoods.Categorical(), 3, LABELS, "local"),
@@ -55,7 +73,7 @@ CASES = {
 
 ENGINES = ("numpy", "tensorflow")
 # Numbers and classes are those of the files below.
-SHORT = {"Poisson"}
+SHORT = {"Poisson", "ZeroInflated"}
 
 
 def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:

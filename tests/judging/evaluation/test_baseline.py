@@ -374,7 +374,11 @@ def test_intervals_of_counts_are_too_wide_only_if_narrower_ones_do(upper, wide):
     means = np.full((500, 1), 0.04)
     judged = judged_amounts(means, targets, covered=inside, narrower=narrower)
     share = 100 if wide else 96
-    ending = "they are too wide" if wide else "whole numbers allow no narrower ones"
+    ending = (
+        "they are too wide"
+        if wide
+        else "single numbers are too probable for narrower ones"
+    )
     said = f"Its intervals cover {share} % where 90 % were asked: {ending}."
     assert said in judged["warnings" if wide else "sentences"]
 
@@ -389,3 +393,16 @@ def test_ends_of_intervals_of_counts_are_left_out_in_turn():
     targets = np.arange(4.0)[:, None]
     found = PredictedRows.score(prediction, targets, np.ones(4)).narrower
     assert found.tolist() == [[0, 1], [1, 1], [1, 0], [0, 0]]
+
+
+def test_a_target_at_an_end_has_the_probability_of_all_beyond_it():
+    constant = Baseline("mean", np.array([0.3]), scale=0.5, masses=(0.0, 1.0))
+    targets = np.array([[0.0], [1.0], [0.4]])
+    expected = [
+        stats.norm.logcdf(-0.6),
+        stats.norm.logsf(1.4),
+        stats.norm.logpdf(0.4, 0.3, 0.5),
+    ]
+    np.testing.assert_allclose(constant.predict(None, targets).log_prob, expected)
+    again = Baseline.from_dict(json.loads(json.dumps(constant.to_dict())))
+    assert again.masses == (0.0, 1.0)

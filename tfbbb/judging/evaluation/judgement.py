@@ -497,5 +497,8 @@ def _calibration_sentence(
     if coverage > LEVEL and rows.narrower is not None:
         narrower = max(rows.average(without) for without in rows.narrower.T)
         if narrower <= LEVEL + STANDARD_ERRORS * error:
-            return f"{said}: whole numbers allow no narrower ones.", False
+            return (
+                f"{said}: single numbers are too probable for narrower ones.",
+                False,
+            )
     return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

@@ -305,7 +305,12 @@ class Manifest:
     def read_recalibration(self) -> "Recalibration | None":
         """Returns the recalibration of the answers, if there is one."""
         # Those of this package are known by name when their modules are imported.
-        from tfbbb.prediction.recalibration import conformal, factors, isotonic_pit  # noqa: F401
+        from tfbbb.prediction.recalibration import (  # noqa: F401
+            conformal,
+            factors,
+            isotonic_pit,
+            logit_scaling,
+        )
         from tfbbb.prediction.recalibration.recalibration import described
 
         return None if self.recalibration is None else described(self.recalibration)

@@ -46,6 +46,20 @@ class TemperatureRecalibration(RecalibrationFamily):
 
 
 @dataclass(frozen=True)
+class PlattRecalibration(RecalibrationFamily):
+    """Multiplies the logits of classes by one number, and shifts each."""
+
+    task = "classification"
+
+
+@dataclass(frozen=True)
+class VectorScalingRecalibration(RecalibrationFamily):
+    """Multiplies and shifts the logit of each class."""
+
+    task = "classification"
+
+
+@dataclass(frozen=True)
 class VarianceScalingRecalibration(RecalibrationFamily):
     """Scales the spread of real numbers."""
 
@@ -76,7 +90,7 @@ class ConformalSetsRecalibration(RecalibrationFamily):
     """Sets of classes with guaranteed coverage."""
 
     density: Annotated[
-        Literal["temperature"] | None,
+        Literal["temperature", "platt", "vector_scaling"] | None,
         Field(description="The recalibration of the probabilities beneath the sets."),
     ] = None
     by: By = None
@@ -88,6 +102,8 @@ RECALIBRATIONS: dict[str, type[RecalibrationFamily]] = {
     "conformal_intervals": ConformalIntervalsRecalibration,
     "conformal_sets": ConformalSetsRecalibration,
     "isotonic_pit": IsotonicPITRecalibration,
+    "platt": PlattRecalibration,
     "temperature": TemperatureRecalibration,
     "variance_scaling": VarianceScalingRecalibration,
+    "vector_scaling": VectorScalingRecalibration,
 }

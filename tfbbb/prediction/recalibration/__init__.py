@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         serialize,
     )
     from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
+    from tfbbb.prediction.recalibration.logit_scaling import Platt, VectorScaling
     from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 __all__ = [
@@ -26,9 +27,11 @@ __all__ = [
     "ConformalIntervals",
     "ConformalSets",
     "IsotonicPIT",
+    "Platt",
     "Recalibration",
     "Temperature",
     "VarianceScaling",
+    "VectorScaling",
     "choose",
     "deserialize",
     "get",
@@ -43,9 +46,11 @@ _MODULES = {
     "ConformalIntervals": ".conformal",
     "ConformalSets": ".conformal",
     "IsotonicPIT": ".isotonic_pit",
+    "Platt": ".logit_scaling",
     "Recalibration": ".recalibration",
     "Temperature": ".factors",
     "VarianceScaling": ".factors",
+    "VectorScaling": ".logit_scaling",
     "choose": ".choice",
     "deserialize": ".fitting",
     "get": ".fitting",

@@ -13,7 +13,7 @@ from tfbbb.base.types import ArrayLike, Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
 from tfbbb.prediction.recalibration.cross_fitted import FOLDS, CrossFitted, HeldOut
-from tfbbb.prediction.recalibration.fitting import conformal, suitable
+from tfbbb.prediction.recalibration.fitting import conformal, richer, suitable
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
@@ -64,16 +64,17 @@ def choose(
 
     `"auto"` tries one factor, `Temperature` or `VarianceScaling`, or `IsotonicPIT`
     where no factor suits the likelihood: its means and variances need dozens of
-    quantiles of each row. It keeps a factor if it raises the log-likelihood of rows
-    that it was not fitted to, and `IsotonicPIT` if by more than one standard error,
-    unless the squared error of the means is worse by more than 5 %. On
-    top, it keeps conformal intervals or sets if the coverage without them misses one of
-    the levels 0.5, 0.9 and 0.95 by more than one standard error, theirs is closer and,
-    for intervals, the interval score (Gneiting and Raftery 2007) is worse by 5 % at
-    most. With groups, it always keeps them. It does not try them on top of
-    `IsotonicPIT`, whose intervals lie between calibrated quantiles, unless there are
-    groups. It compares at most 2000 rows, drawn at random. It fits the chosen
-    recalibration to all rows.
+    quantiles of each row. Of at most 30 classes it tries `Platt` and `VectorScaling`
+    too, each of which must be better than those before by one standard error. It keeps
+    a factor if it raises the log-likelihood of rows that it was not fitted to, and
+    `IsotonicPIT` if by more than one standard error, unless the squared error of the
+    means is worse by more than 5 %. On top, it keeps conformal intervals or sets if the
+    coverage without them misses one of the levels 0.5, 0.9 and 0.95 by more than one
+    standard error, theirs is closer and, for intervals, the interval score (Gneiting
+    and Raftery 2007) is worse by 5 % at most. With groups, it always keeps them. It
+    does not try them on top of `IsotonicPIT`, whose intervals lie between calibrated
+    quantiles, unless there are groups. It compares at most 2000 rows, drawn at random.
+    It fits the chosen recalibration to all rows.
 
     A given method is only scored. If there are too few rows, the choice is none.
 
@@ -286,6 +287,16 @@ def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config
     if isinstance(found, str):
         return None, plain, found
     scores = trial.score(describe(found[0]), found[1])
+    for other in richer(trial.rows.likelihood):
+        fitted = trial.fit(other)
+        if isinstance(fitted, str):
+            continue
+        of_other = trial.score(describe(fitted[0]), fitted[1])
+        gains = of_other["log_probs"] - scores["log_probs"]
+        gain, error = mean_and_error(gains, trial.weights)
+        # More numbers must help for certain.
+        if gain > error:
+            found, scores = fitted, of_other
     gains = scores["log_probs"] - plain["log_probs"]
     gain, error = mean_and_error(gains, trial.weights)
     rows = "the log-likelihood of rows that it was not fitted to"

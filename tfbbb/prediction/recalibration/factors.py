@@ -97,10 +97,13 @@ class Temperature(Recalibration):
         targets: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> Temperature:
-        drawn = _draw_rows(prediction, targets, weights)
+        drawn = draw_rows(prediction, targets, weights)
         losses = [_loss_of_temperature(likelihood, *rows) for rows in drawn]
         num_rows = effective_rows(drawn[-1][-1])
         return Temperature(_best_factor("temperature", losses, num_rows))
+
+    def wider(self, factor: float) -> Temperature:
+        return Temperature(factor * self.temperature)
 
     def outputs(self, likelihood: Likelihood, outputs: Tensor) -> Tensor:
         assert isinstance(likelihood, Classification)
@@ -174,6 +177,9 @@ class VarianceScaling(Recalibration):
     def get_config(self) -> Config:
         return {"factors": list(self.factors)}
 
+    def wider(self, factor: float) -> VarianceScaling:
+        return VarianceScaling([factor * x for x in self.factors])
+
     def of_target(self, target: int) -> VarianceScaling:
         several = len(self.factors) > 1
         return VarianceScaling(self.factors[target] if several else self.factors)
@@ -200,7 +206,7 @@ class VarianceScaling(Recalibration):
         targets: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> VarianceScaling:
-        drawn = _draw_rows(prediction, targets, weights)
+        drawn = draw_rows(prediction, targets, weights)
         losses = [_losses_of_factor(likelihood, *rows) for rows in drawn]
 
         def of_target(losses: Loss, target: int) -> Loss:
@@ -295,11 +301,7 @@ def scaled(
         return recalibration.with_density(density, factor_of_intervals / factor)
     if factor == 1.0:
         return recalibration
-    if isinstance(recalibration, VarianceScaling):
-        return VarianceScaling([factor * x for x in recalibration.factors])
-    if isinstance(recalibration, Temperature):
-        return Temperature(factor * recalibration.temperature)
-    return kind(factor) if recalibration == IDENTITY else recalibration
+    return kind(factor) if recalibration == IDENTITY else recalibration.wider(factor)
 
 
 def _best_factor(
@@ -337,7 +339,7 @@ def _best_factor(
     )
 
 
-def _draw_rows(
+def draw_rows(
     prediction: Predictive, targets: np.ndarray, weights: np.ndarray | None
 ) -> list[tuple[Predictive, np.ndarray, np.ndarray]]:
     """Draws as many rows as give a factor roughly, and as many as give it."""

@@ -19,11 +19,15 @@ from tfbbb.prediction.recalibration.conformal import (
 from tfbbb.prediction.recalibration.cross_fitted import HeldOut
 from tfbbb.prediction.recalibration.factors import scaling
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
+from tfbbb.prediction.recalibration.logit_scaling import Platt, VectorScaling
 from tfbbb.prediction.recalibration.recalibration import (
     IDENTITY,
     Recalibration,
     registry,
 )
+
+# More would take their recalibration long, and each have few rows.
+_MOST_CLASSES = 30
 
 names, get, serialize, deserialize = (
     registry.names,
@@ -70,7 +74,8 @@ def recalibrate(
             certain about them than about other rows. Or a dataset of inputs and
             targets, and weights if there are any, which is read once.
         y: Targets of the held-out rows in raw units, unless `x` is a dataset.
-        method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
+        method: `"temperature"`, `"platt"` or `"vector_scaling"` for classes;
+            `"variance_scaling"` for real numbers;
             `"isotonic_pit"` for one real, positive or bounded number;
             `"conformal_intervals"` for intervals of any numbers, counts included;
             `"conformal_sets"` for prediction sets of classes; or a
@@ -188,6 +193,14 @@ def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conf
     if likelihood.task == "classification":
         return ConformalSets(density=density)
     return ConformalIntervals(density=density)
+
+
+def richer(likelihood: Likelihood) -> list[Recalibration]:
+    """Returns recalibrations of the density with more numbers than the suitable one."""
+    is_classes = likelihood.task == "classification" and not likelihood.ordered
+    if not is_classes or likelihood.num_classes > _MOST_CLASSES:
+        return []
+    return [Platt(), VectorScaling()]
 
 
 def suitable(likelihood: Likelihood) -> Recalibration | None:

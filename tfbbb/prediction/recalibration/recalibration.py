@@ -72,6 +72,13 @@ class Recalibration(Strategy):
         """
         return self
 
+    def wider(self, factor: float) -> Recalibration:
+        """Returns one whose logits are divided, or spread multiplied, by a factor.
+
+        It is the same where the recalibration has no such factor.
+        """
+        return self
+
     def outputs(self, likelihood: Likelihood, outputs: Tensor) -> Tensor:
         """Returns the transformed outputs of the network."""
         return outputs

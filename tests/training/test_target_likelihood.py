@@ -102,6 +102,19 @@ def test_shares_that_reach_their_ends_have_masses_there():
     assert chosen(shares, x) == "inflated_beta"
 
 
+def test_residuals_of_two_modes_have_a_mixture_of_two_normals():
+    x, f, generator = features()
+    sign = generator.choice([-1.0, 1.0], ROWS)
+    assert (
+        chosen(sign * (2.0 + f) + 0.2 * generator.normal(size=ROWS), x)
+        == "normal_mixture"
+    )
+    # Of one mode, however skewed or heavy its tails.
+    for noise in (generator.standard_t(2, ROWS), generator.gumbel(size=ROWS)):
+        labels = [trial.likelihood.label for trial in choose(f + noise, x).trials]
+        assert "normal_mixture" not in labels
+
+
 @pytest.mark.parametrize("shift", [0.0, 20.0])
 def test_symmetric_noise_keeps_the_default(shift):
     x, f, generator = features()
@@ -109,7 +122,8 @@ def test_symmetric_noise_keeps_the_default(shift):
     choice = choose(noisy, x)
     assert choice.likelihood.name == "student_t"
     assert choice.likelihood.heteroscedastic
-    assert len(choice.trials) == (3 if shift else 0)
+    # No residuals have two modes.
+    assert len(choice.trials) == (3 if shift else 1)
 
 
 def test_whole_numbers_need_not_be_counts():
@@ -142,6 +156,7 @@ def test_targets_decide_which_likelihoods_are_possible():
     assert _possible(np.array([0.0] + [1.0] * 9), 1.0) == counts
     assert _possible(np.array([7.0, 30.0]), 1.0) == [*counts, "log_normal", "gamma"]
     assert _possible(np.array([-1.0, 3.0]), 1.0) == []
+    assert _possible(np.array([-1.0, 3.0]), None) == ["normal_mixture"]
     amounts = ["zero_inflated log_normal", "zero_inflated gamma"]
     assert _possible(np.array([0.0, 8.5]), 0.5) == amounts
     assert _possible(np.array([0.0] + [8.5] * 9), 0.5) == []
@@ -152,7 +167,8 @@ def test_targets_decide_which_likelihoods_are_possible():
         "inflated_beta",
     ]
     assert _possible(np.array([0.0, 1.0]), 1.0) == with_zeros
-    assert _possible(np.array([0.2, 0.7]), None) == ["log_normal", "gamma", "beta"]
+    positive = ["log_normal", "gamma", "beta", "normal_mixture"]
+    assert _possible(np.array([0.2, 0.7]), None) == positive
     # Of shares in per cent, one per cent may have been anything up to 1.5 %.
     assert _possible(np.array([0.01, 0.7]), 0.01) == []
 

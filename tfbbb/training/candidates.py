@@ -51,9 +51,11 @@ def train_in_turn(
     if choice is not None:
         by_likelihood = sorted(choice.trials, key=lambda trial: -trial.log_likelihood)
         others = [trial.likelihood for trial in by_likelihood]
-        parts = [choice.likelihood, *(x for x in others if x != choice.likelihood)]
+        tried = (choice.likelihood, _MIXTURE)
+        parts = [choice.likelihood, *(x for x in others if x not in tried)]
         default = choice.trials[0].likelihood if choice.trials else choice.likelihood
-        if default.support is not None and default.support.unbounded:
+        unbounded = default.support is not None and default.support.unbounded
+        if unbounded and choice.likelihood != _MIXTURE:
             parts.append(_MIXTURE)
     candidates: list[Candidate] = []
     outcomes: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Chooses the likelihood that suits a target, before any network is trained."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,11 @@ _STEPS_FROM_BOUND = 5
 # A share of zeros from which on they may have a probability of their own, and of the
 # other targets those that may be near the rounding.
 _MANY_ZEROS, _FEW_NEAR = 0.15, 0.05
+# A step of this part of the standard deviation, or less, makes no modes.
+_FINE = 0.02
+# Of the density between two modes over the lower one, and where it is computed.
+_VALLEY, _PLACES = 0.8, 200
+_TWO_MODES = "normal_mixture"
 _FOLDS, _TREES, _ROWS_PER_LEAF, _MOST_FEATURES_PER_SPLIT = 3, 50, 5, 30
 _LEAST_PROBABILITY = _TINY = 1e-300
 # Of targets in standard units.
@@ -122,9 +127,8 @@ class _Family:
                 found.cdf(above) - found.cdf(below),
             )
             log_prob = np.log(np.maximum(probability, _LEAST_PROBABILITY))
-        for value, beyond in zip(
-            rows.masses, (found.logcdf(above), found.logsf(below)), strict=False
-        ):
+        for place, value in enumerate(rows.masses):
+            beyond = found.logsf(below) if place else found.logcdf(above)
             log_prob = np.where(targets == value, beyond, log_prob)
         return log_prob
 
@@ -234,13 +238,15 @@ def choose_likelihood(
 ) -> LikelihoodChoice:
     """Chooses the likelihood of numbers by rows that were left out.
 
-    The neighbours of each row in a random forest give its mean and spread; two to four
+    The neighbours of each row in a random forest give its mean and spread; a few
     parameters, common to all rows, give how far the spread is trusted. Student t noise
     is kept unless another likelihood is better by 0.02 nats per row and two standard
-    errors. A likelihood pays for the error of its mean as a normal density does: half
-    the logarithm of the ratio of the mean squared errors. Counts with exposures are
-    Poisson, or negative binomial if that is better by as much. Of times and events
-    [n, 2] it is the likelier one of log-normal and Weibull.
+    errors. A mixture of two normals is no candidate unless the density of the residuals
+    falls between its modes below four fifths of the lower one. A likelihood pays for
+    the error of its mean as a normal density does: half the logarithm of the ratio of
+    the mean squared errors. Counts with exposures are Poisson, or negative binomial if
+    that is better by as much. Of times and events [n, 2] it is the likelier one of
+    log-normal and Weibull.
     """
     if np.ndim(targets) == 2 and np.shape(targets)[1] == 2:
         return _choose_for_times(inputs, targets, seed)
@@ -268,7 +274,12 @@ def choose_likelihood(
         features[places], values[places], resolution, seed, exposures, masses
     )
     with np.errstate(all="ignore"):
-        found = {name: _fit(_FAMILIES[name], rows) for name in names}
+        fitted = {name: _fit(_FAMILIES[name], rows) for name in names}
+        found = {
+            name: scores
+            for name, (parameters, scores) in fitted.items()
+            if name != _TWO_MODES or _has_two_modes(parameters)
+        }
     if not all(np.isfinite(scores).all() for scores in found.values()):
         return fallback
     trials = []
@@ -335,7 +346,10 @@ def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
         names += ["log_normal", "gamma"]
         if values.max() < 1.0 - step:
             names.append("beta")
-    names += _possible_with_masses(values, step)
+    of_many = _possible_with_masses(values, step)
+    if not of_many and (resolution or 0.0) <= _FINE * values.std():
+        names.append(_TWO_MODES)
+    names += of_many
     supports = {name: _part(name).support for name in names}
     return [
         name
@@ -361,7 +375,8 @@ def _possible_with_masses(values: np.ndarray, step: float) -> list[str]:
 
 def _part(label: str) -> LikelihoodPart:
     name, _, base = label.partition(" ")
-    options: Config = {} if name == "poisson" else {"heteroscedastic": True}
+    plain = name in ("poisson", _TWO_MODES)
+    options: Config = {} if plain else {"heteroscedastic": True}
     return likelihoods.make(name, **options, **({"base": base} if base else {}))
 
 
@@ -390,8 +405,8 @@ def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
     return best
 
 
-def _fit(family: Any, rows: _Rows) -> np.ndarray:
-    """Returns the log-likelihood and the log squared error of each row, [2, n].
+def _fit(family: Any, rows: _Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Returns parameters, and log-likelihood and log squared error of rows, [2, n].
 
     The mean of the latter is the logarithm of the mean squared error, and their spread
     is that of this logarithm, by the delta method.
@@ -409,9 +424,8 @@ def _fit(family: Any, rows: _Rows) -> np.ndarray:
     means = np.minimum(means, 2.0 * np.abs(rows.targets).max())
     errors = np.square(rows.targets - means)
     mean = max(float(errors.mean()), _TINY)
-    return np.stack(
-        [family.log_prob(fitted.x, rows), np.log(mean) + errors / mean - 1.0]
-    )
+    scores = [family.log_prob(fitted.x, rows), np.log(mean) + errors / mean - 1.0]
+    return fitted.x, np.stack(scores)
 
 
 def _as_matrix(inputs: Structure) -> np.ndarray:
@@ -563,6 +577,61 @@ def _beta(parameters: np.ndarray, rows: _Rows) -> Any:
     return stats.beta(rows.mean / odds, (1.0 - rows.mean) / odds)
 
 
+class _TwoNormals:
+    """Mixtures of two normals, as a distribution of SciPy."""
+
+    def __init__(self, weight: float, locations: np.ndarray, scales: np.ndarray):
+        self.weights = np.array([weight, 1.0 - weight])
+        self.locations, self.scales = locations, scales
+
+    def _average(self, values: np.ndarray) -> Any:
+        return values @ self.weights
+
+    def _standardized(self, values: np.ndarray) -> np.ndarray:
+        return (values[..., np.newaxis] - self.locations) / self.scales
+
+    def logpdf(self, values: np.ndarray) -> Any:
+        logs = -0.5 * np.square(self._standardized(values)) - np.log(self.scales)
+        normal = 0.5 * np.log(2.0 * np.pi)
+        return special.logsumexp(logs, b=self.weights, axis=-1) - normal
+
+    def cdf(self, values: np.ndarray) -> Any:
+        return self._average(special.ndtr(self._standardized(values)))
+
+    def sf(self, values: np.ndarray) -> Any:
+        return self._average(special.ndtr(-self._standardized(values)))
+
+    def mean(self) -> Any:
+        return self._average(self.locations)
+
+
+def _two_normals(parameters: np.ndarray, rows: _Rows) -> _TwoNormals:
+    *form, trust = parameters
+    of_units, unit = _form(form), np.sqrt(_spread(rows.variance, trust))
+    return _TwoNormals(
+        of_units.weights[0],
+        rows.mean[:, np.newaxis] + unit[:, np.newaxis] * of_units.locations,
+        unit[:, np.newaxis] * of_units.scales,
+    )
+
+
+def _form(parameters: Sequence[float]) -> _TwoNormals:
+    """Returns the distribution of residuals in units of their spread."""
+    logit, first, distance, *log_scales = parameters
+    return _TwoNormals(
+        float(special.expit(logit)),
+        np.array([first, first + distance]),
+        np.exp(log_scales),
+    )
+
+
+def _has_two_modes(parameters: np.ndarray) -> bool:
+    """Returns whether the density of residuals has a valley between its two normals."""
+    form = _form(parameters[:-1])
+    density = np.exp(form.logpdf(np.linspace(*form.locations, _PLACES)))
+    return bool(density.min() < _VALLEY * min(density[0], density[-1]))
+
+
 def _rate(parameters: np.ndarray, rows: _Rows) -> np.ndarray:
     """Returns the mean of counts: neighbours that are all 0 say little."""
     weight = rows.share * np.exp(parameters[0])
@@ -583,7 +652,7 @@ def _negative_binomial(parameters: np.ndarray, rows: _Rows) -> Any:
 # Noise of the logarithm of a time.
 _OF_TIMES = {"weibull": stats.gumbel_l, "log_normal": stats.norm}
 _FACTOR, _TRUST, _WEIGHT = (-8.0, 4.0), (0.0, 1.5), (-4.0, 4.0)
-_LOGIT = (-8.0, 8.0)
+_LOGIT, _LOG_SCALE = (-8.0, 8.0), (-5.0, 1.0)
 _FAMILIES: dict[str, Any] = {
     "student_t": _Family(
         (0.0, 0.5, 0.0, 1.5), (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)), _student_t
@@ -600,6 +669,11 @@ _FAMILIES: dict[str, Any] = {
     "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta),
 }
 _FAMILIES |= {
+    _TWO_MODES: _Family(
+        (0.0, -0.8, 1.6, -0.7, -0.7, 0.5),
+        ((-2.5, 2.5), (-4.0, 1.0), (0.0, 6.0), _LOG_SCALE, _LOG_SCALE, _TRUST),
+        _two_normals,
+    ),
     "inflated_beta": _Inflated(_FAMILIES["beta"]),
     "zero_inflated gamma": _Inflated(_FAMILIES["gamma"]),
     "zero_inflated log_normal": _Inflated(_FAMILIES["log_normal"]),

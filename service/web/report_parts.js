@@ -131,8 +131,10 @@ function importance(report) {
     h("p", { class: "help" }, "How much ", term("log likelihood", "logLikelihood"), " per row is lost when the values of a column are shuffled; the line is the 95 % interval."),
     bars(rows.slice(0, SHOWN), { label: "Importance" }),
     rows.length > SHOWN && h("p", { class: "help" }, `The ${SHOWN} columns that matter most; the numbers have all ${rows.length}.`),
-    numbersOf(["Column", "Log likelihood lost", report.task === "classification" ? "Accuracy lost" : "Error added"], columns.map((column) => [
-      column.name, `${number(column.nats, 3)} ± ${number(column.nats_standard_error, 2)}`, `${number(column.error, 3)} ± ${number(column.error_standard_error, 2)}`])),
+    numbersOf(["Column", "Log likelihood lost", report.task === "classification" ? "Accuracy lost" : "Error added", "Moves the answer by", "Moves its width by"], columns.map((column) => [
+      column.name, `${number(column.nats, 3)} ± ${number(column.nats_standard_error, 2)}`, `${number(column.error, 3)} ± ${number(column.error_standard_error, 2)}`,
+      ...[column.mean_change, column.width_change].map((change) => (change === undefined ? "" : number(change, 3)))])),
+    h("p", { class: "help" }, "The last two numbers say which columns move the prediction itself, and which make it more or less sure: shuffled, the column changes the prediction and the width of what is likely by so much."),
     measured.left_out?.length > 0 && h("p", { class: "help" }, `Not measured: ${measured.left_out.join(", ")}.`),
   ];
 }

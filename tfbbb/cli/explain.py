@@ -119,13 +119,15 @@ def _echo(found: "Explanation", num_rows: int) -> None:
         error = "accuracy lost" if found.classes else "RMSE added"
         typer.echo("importance:")
         print_rows(
-            ["column", "nats lost per row", error],
+            ["column", "nats lost per row", error, "moves the answer", "its width"],
             [
                 [
                     column.name,
                     f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
                     f"{shown_number(column.error, 3)} ± "
                     f"{shown_number(column.error_standard_error, 2)}",
+                    shown_number(column.mean_change, 3),
+                    shown_number(column.width_change, 3),
                 ]
                 for column in found.importance[:_MOST_COLUMNS_SHOWN]
             ],

@@ -39,12 +39,15 @@ class Prediction:
         return np.full_like(self.x, NOISE**2)
 
     @property
+    def stddev(self):
+        return np.sqrt(self.epistemic + self.aleatoric)
+
+    @property
     def between_members(self):
         return np.zeros_like(self.x)
 
     def log_prob(self, y):
-        scale = np.sqrt(self.epistemic + self.aleatoric)
-        return norm.logpdf(y, self.mean, scale)[:, 0]
+        return norm.logpdf(y, self.mean, self.stddev)[:, 0]
 
     def joint_sample(self, n, seed=0):
         slopes = np.random.default_rng(seed).normal(SLOPE, DEVIATION, n)

@@ -37,6 +37,39 @@ def test_importance_is_the_loss_of_log_likelihood_and_the_rise_of_the_error():
     nats = 2 * SLOPE**2 / (2 * NOISE**2)
     assert first.nats == pytest.approx(nats, rel=0.2)
     assert second.nats == second.error == second.nats_standard_error == 0.0
+    # Two values of x differ by sqrt(2), and the width is hardly theirs.
+    assert first.mean_change == pytest.approx(np.sqrt(2) * SLOPE, rel=0.1)
+    assert first.width_change < 0.2 * first.mean_change
+    assert second.mean_change == second.width_change == 0.0
+
+
+class Fan:
+    """Predictions whose mean is that of one column, and whose width of another."""
+
+    def predictive(self, x, *arguments, **options):
+        location, log_scale = np.asarray(x, np.float64).T
+        outputs = np.stack([location, np.exp(0.5 * log_scale)], axis=1)
+        return FanPrediction(outputs)
+
+
+class FanPrediction:
+    def __init__(self, outputs):
+        self.mean, self.stddev = outputs[:, :1], outputs[:, 1:]
+
+    def log_prob(self, y):
+        return norm.logpdf(y, self.mean, self.stddev)[:, 0]
+
+
+def test_the_column_that_makes_an_answer_unsure_moves_its_width():
+    x = RNG.normal(size=(ROWS, 2))
+    y = x[:, :1] + np.exp(0.5 * x[:, 1:]) * RNG.normal(size=(ROWS, 1))
+    found = permutation_importance(Fan(), x, y, names=["mean", "width"])
+    found = {one.name: one for one in found}
+    assert found["mean"].width_change == found["width"].mean_change == 0.0
+    assert found["mean"].mean_change == pytest.approx(np.sqrt(2), rel=0.1)
+    # exp(z / 2) of a normal z has the variance (e^(1/4) - 1) e^(1/4).
+    spread = np.sqrt(2 * (np.exp(0.25) - 1) * np.exp(0.25))
+    assert found["width"].width_change == pytest.approx(spread, rel=0.15)
 
 
 def test_standard_errors_are_those_of_repeated_tables():

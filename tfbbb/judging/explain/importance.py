@@ -21,6 +21,11 @@ class Importance:
         error: The rise of the root mean squared error, in units of the target; for
             classes the share of rows that become wrong.
         error_standard_error: Its standard error.
+        mean_change: By what the predicted means change, or the probabilities of the
+            classes, as a root mean square.
+        width_change: By what the predicted standard deviations change, or the entropies
+            of classes in nats, as a root mean square: whether the column makes answers
+            more or less sure.
     """
 
     name: str
@@ -28,6 +33,8 @@ class Importance:
     nats_standard_error: float
     error: float
     error_standard_error: float
+    mean_change: float
+    width_change: float
 
 
 def permutation_importance(
@@ -59,19 +66,26 @@ def permutation_importance(
     places = sampled(len(rows), max_rows, generator)
     rows, targets = rows.take(places), np.asarray(targets)[places]
 
-    def score(rows: Rows) -> PredictedRows:
+    def score(rows: Rows) -> tuple[PredictedRows, np.ndarray]:
         # No interval is needed, and its search for quantiles takes time.
         prediction = predicted(model, rows, num_samples, seed)
-        return PredictedRows.score(prediction, targets, np.zeros(len(targets)))
+        of_classes = hasattr(prediction, "probabilities")
+        width = prediction.entropy if of_classes else prediction.stddev
+        scored = PredictedRows.score(prediction, targets, np.zeros(len(targets)))
+        return scored, np.asarray(width, np.float64)
 
-    before = score(rows)
+    before, width = score(rows)
     errors = before.errors(targets)
     found = []
     for name in track(list(rows.columns)):
         orders = [generator.permutation(len(rows)) for _ in range(repeats)]
-        after = [
-            score(rows.with_column(name, rows.columns[name][order])) for order in orders
-        ]
+        after, widths = zip(
+            *(
+                score(rows.with_column(name, rows.columns[name][order]))
+                for order in orders
+            ),
+            strict=True,
+        )
         nats = np.stack([before.log_prob - shuffled.log_prob for shuffled in after])
         rise, parts = _rise(
             errors,
@@ -85,9 +99,15 @@ def permutation_importance(
                 _standard_error(nats, orders),
                 rise,
                 _standard_error(parts, orders),
+                _root_mean_square([each.mean - before.mean for each in after]),
+                _root_mean_square([each - width for each in widths]),
             )
         )
     return sorted(found, key=lambda importance: -importance.nats)
+
+
+def _root_mean_square(differences: Sequence[np.ndarray]) -> float:
+    return float(np.sqrt(np.mean(np.square(np.asarray(differences, np.float64)))))
 
 
 def _rise(

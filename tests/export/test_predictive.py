@@ -58,6 +58,7 @@ CASES = {
         COUNTS,
         "local",
     ),
+    "Grades": (likelihoods.Grades(0, 8), 1, COUNTS, "local"),
     "InflatedBeta": (
         likelihoods.InflatedBeta(),
         None,

@@ -102,6 +102,20 @@ def test_shares_that_reach_their_ends_have_masses_there():
     assert chosen(shares, x) == "inflated_beta"
 
 
+def test_ratings_are_grades():
+    x, f, generator = features()
+    latent = 2.0 * f + generator.logistic(size=ROWS)
+    # Grades at both ends are frequent.
+    ratings = 1.0 + np.digitize(latent, [-1.5, -1.0, 0.5, 1.0])
+    choice = choose(ratings, x)
+    assert choice.likelihood.name == "grades"
+    assert (choice.likelihood.low, choice.likelihood.high) == (1, 5)
+    # Where a grade is missing they may be any numbers.
+    ratings[ratings == 3.0] = 4.0
+    names = [trial.likelihood.name for trial in choose(ratings, x).trials]
+    assert "grades" not in names
+
+
 def test_residuals_of_two_modes_have_a_mixture_of_two_normals():
     x, f, generator = features()
     sign = generator.choice([-1.0, 1.0], ROWS)
@@ -178,7 +192,7 @@ def test_other_targets_must_be_possible_as_well():
     targets = np.exp(3 + f + 0.5 * generator.normal(size=(ROWS))).astype(np.float32)
     others = np.array([[-1.0]], np.float32)
     choice = choose_likelihood(x, targets[:, np.newaxis], others=others)
-    assert (choice.likelihood.name, choice.trials) == ("student_t", ())
+    assert [trial.likelihood.name for trial in choice.trials] == ["student_t"]
 
 
 def test_copies_of_rows_say_nothing_new():

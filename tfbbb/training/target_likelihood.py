@@ -32,6 +32,7 @@ _STEPS_FROM_BOUND = 5
 # A share of zeros from which on they may have a probability of their own, and of the
 # other targets those that may be near the rounding.
 _MANY_ZEROS, _FEW_NEAR = 0.15, 0.05
+_FEWEST_GRADES, _MOST_GRADES = 3, 10
 # A step of this part of the standard deviation, or less, makes no modes.
 _FINE = 0.02
 # Of the density between two modes over the lower one, and where it is computed.
@@ -167,6 +168,29 @@ class _Inflated:
         return rest + found[:, :-1] @ np.array(rows.masses)
 
 
+class _Grades:
+    """Ordered grades [C], whose logistic variable is around the mean of a row."""
+
+    def __init__(self, grades: np.ndarray):
+        self.grades = grades
+        self.start = (1.0, *np.linspace(-1.0, 1.0, len(grades) - 1))
+        self.bounds = ((0.0, 10.0), *[(-20.0, 20.0)] * (len(grades) - 1))
+
+    def _probabilities(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        slope, *cutpoints = parameters
+        location = slope * (rows.mean - rows.mean.mean()) / (rows.mean.std() + _TINY)
+        below = special.expit(np.sort(cutpoints) - location[:, np.newaxis])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+    def log_prob(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        places = (rows.targets - self.grades[0]).astype(int)
+        found = self._probabilities(parameters, rows)[np.arange(len(places)), places]
+        return np.log(np.maximum(found, _TINY))
+
+    def mean(self, parameters: np.ndarray, rows: _Rows) -> np.ndarray:
+        return np.asarray(self._probabilities(parameters, rows) @ self.grades)
+
+
 class _ZeroInflatedCounts:
     """A family of counts with further zeros, of one probability for all rows."""
 
@@ -274,7 +298,7 @@ def choose_likelihood(
         features[places], values[places], resolution, seed, exposures, masses
     )
     with np.errstate(all="ignore"):
-        fitted = {name: _fit(_FAMILIES[name], rows) for name in names}
+        fitted = {name: _fit(_family(name), rows) for name in names}
         found = {
             name: scores
             for name, (parameters, scores) in fitted.items()
@@ -340,6 +364,12 @@ def _fit_times(
 def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
     """Returns the names of the likelihoods, besides the default, that targets suit."""
     names = ["poisson", "negative_binomial"] if resolution == 1.0 else []
+    grades = np.unique(values)
+    if resolution == 1.0 and _FEWEST_GRADES <= len(grades) <= _MOST_GRADES:
+        low, high = int(grades[0]), int(grades[-1])
+        # Otherwise a grade is missing.
+        if len(grades) == high - low + 1:
+            names.append(f"grades {low} {high}")
     # The others know no rounding, which must be small beside the least target.
     step = _STEPS_FROM_BOUND * (resolution or 0.0)
     if values.min() > step:
@@ -375,9 +405,19 @@ def _possible_with_masses(values: np.ndarray, step: float) -> list[str]:
 
 def _part(label: str) -> LikelihoodPart:
     name, _, base = label.partition(" ")
+    if name == "grades":
+        low, high = map(int, base.split())
+        return likelihoods.make(name, low=low, high=high)
     plain = name in ("poisson", _TWO_MODES)
     options: Config = {} if plain else {"heteroscedastic": True}
     return likelihoods.make(name, **options, **({"base": base} if base else {}))
+
+
+def _family(label: str) -> Any:
+    if label in _FAMILIES:
+        return _FAMILIES[label]
+    low, high = map(int, label.split()[1:])
+    return _Grades(np.arange(low, high + 1))
 
 
 def _masses(label: str) -> tuple[float, ...]:

@@ -58,7 +58,8 @@ def targets_of(likelihood, rows=402, num_targets=1):
     if likelihood.task == "classification":
         return generator.integers(size_of(likelihood), size=rows)
     if likelihood.discrete:
-        return generator.poisson(4.0, size=(rows, num_targets)).astype(float)
+        counts = generator.poisson(4.0, size=(rows, num_targets)).astype(float)
+        return np.clip(counts, *likelihood.limits)
     targets = generator.beta(2.0, 5.0, size=(rows, num_targets))
     for place, value in enumerate(likelihood.masses):
         targets[place::4] = value

@@ -70,6 +70,8 @@ class Support:
     @property
     def description(self) -> str:
         """The condition on targets, as error messages state it."""
+        if self.integer and self.high < LARGEST_COUNT:
+            return f"whole numbers from {self.low:g} to {self.high:g}"
         if self.integer:
             return f"counts: whole numbers from {self.low:g} to {self.high:.0e}"
         if self.unbounded:

@@ -9,6 +9,7 @@ from tfbbb.bayes.likelihoods.beta import Beta
 from tfbbb.bayes.likelihoods.categorical import Categorical
 from tfbbb.bayes.likelihoods.counts import NegativeBinomial, Poisson
 from tfbbb.bayes.likelihoods.gamma import Gamma
+from tfbbb.bayes.likelihoods.grades import Grades
 from tfbbb.bayes.likelihoods.inflated import InflatedBeta, ZeroInflated
 from tfbbb.bayes.likelihoods.laplace import Laplace
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, register, registry
@@ -45,6 +46,7 @@ __all__ = [
     "Beta",
     "Categorical",
     "Gamma",
+    "Grades",
     "InflatedBeta",
     "Laplace",
     "Likelihood",

@@ -13,6 +13,8 @@ from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import over_targets, register
 from tfbbb.bayes.likelihoods.regression import positive
 
+_SMALLEST_GAP = 1e-7
+
 
 @register(
     "ordered_logistic", "One of several ordered classes, which are whole numbers."
@@ -109,10 +111,8 @@ class OrderedLogistic(Classification):
                 autocast=False,
             )
 
-        equal = np.full(self.num_classes, 1.0 / self.num_classes)
-        self._initial_cutpoints = variable(
-            "initial_cutpoints", (num_cutpoints,), _cutpoints(equal)
-        )
+        equal = initial_cutpoints(np.ones(self.num_classes))
+        self._initial_cutpoints = variable("initial_cutpoints", (num_cutpoints,), equal)
         # 1 after `adapt`, else 0.
         self._adapted = variable("adapted", (), 0.0)
         # The value 0 gives the initial cutpoints.
@@ -139,7 +139,7 @@ class OrderedLogistic(Classification):
         labels = labels[labels != self.ignore_class].ravel()
         # Adds half a row to every class, so that no class has the probability 0.
         counts = np.bincount(labels, minlength=self.num_classes) + 0.5
-        self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))
+        self._initial_cutpoints.assign(initial_cutpoints(counts))
         self._adapted.assign(1.0)
 
     def of_members(self, outputs: Tensor, member: int | Tensor) -> Tensor:
@@ -172,16 +172,7 @@ class OrderedLogistic(Classification):
         }
 
     def log_probabilities(self, outputs: Tensor) -> Tensor:
-        # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
-        location, log_scale, cutpoints = self._parts(outputs)
-        inverse_scale = ops.exp(-log_scale)
-        standardized = (cutpoints - location) * inverse_scale
-        gaps = (cutpoints[..., 1:] - cutpoints[..., :-1]) * inverse_scale
-        end = ops.zeros_like(standardized[..., :1])
-        below_upper = ops.concat([ops.log_sigmoid(standardized), end], axis=-1)
-        above_lower = ops.concat([end, ops.log_sigmoid(-standardized)], axis=-1)
-        between = ops.concat([end, ops.log(-ops.expm1(-gaps)), end], axis=-1)
-        return below_upper + above_lower + between
+        return log_probabilities_between(*self._parts(outputs))
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         """Returns P(y <= values | outputs), [..., 1]."""
@@ -223,19 +214,39 @@ class OrderedLogistic(Classification):
             raw = self._raw_cutpoints
         if not tempered:
             log_temperature = ops.zeros_like(location)
-        return location, log_temperature, self._cutpoints(ops.cast(raw, outputs.dtype))
-
-    def _cutpoints(self, raw: Tensor) -> Tensor:
-        initial = ops.cast(self._initial_cutpoints, raw.dtype)
-        first = initial[:1] + raw[..., :1]
-        increments = (initial[1:] - initial[:-1]) * positive(raw[..., 1:])
-        return ops.cumsum(ops.concat([first, increments], axis=-1), axis=-1)
+        initial = ops.cast(self._initial_cutpoints, outputs.dtype)
+        cutpoints = cutpoints_of(initial, ops.cast(raw, outputs.dtype))
+        return location, log_temperature, cutpoints
 
 
-def _cutpoints(frequencies: np.ndarray) -> np.ndarray:
-    """Returns the cutpoints that give the classes these probabilities at `loc = 0`."""
-    below = np.cumsum(frequencies)[:-1]
+def initial_cutpoints(counts: np.ndarray) -> np.ndarray:
+    """Returns the cutpoints that give classes, [C, ...], these counts at `loc = 0`."""
+    below = np.cumsum(counts / counts.sum(axis=0), axis=0)[:-1]
     return np.log(below) - np.log1p(-below)
+
+
+def cutpoints_of(initial: Tensor, raw: Tensor) -> Tensor:
+    """Returns increasing cutpoints, [..., C - 1], which are initial ones for 0."""
+    first = initial[..., :1] + raw[..., :1]
+    increments = (initial[..., 1:] - initial[..., :-1]) * positive(raw[..., 1:])
+    return ops.cumsum(ops.concat([first, increments], axis=-1), axis=-1)
+
+
+def log_probabilities_between(
+    location: Tensor, log_scale: Tensor, cutpoints: Tensor
+) -> Tensor:
+    """Returns log probabilities of a logistic variable between cutpoints, [..., C]."""
+    # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
+    inverse_scale = ops.exp(-log_scale)
+    standardized = (cutpoints - location) * inverse_scale
+    gaps = (cutpoints[..., 1:] - cutpoints[..., :-1]) * inverse_scale
+    # Single precision may lose the distance of cutpoints far from 0.
+    gaps = ops.maximum(gaps, _SMALLEST_GAP)
+    end = ops.zeros_like(standardized[..., :1])
+    below_upper = ops.concat([ops.log_sigmoid(standardized), end], axis=-1)
+    above_lower = ops.concat([end, ops.log_sigmoid(-standardized)], axis=-1)
+    between = ops.log(-ops.expm1(-gaps)) + ops.zeros_like(standardized[..., 1:])
+    return below_upper + above_lower + ops.concat([end, between, end], axis=-1)
 
 
 def _picked(of_classes: Tensor, index: Tensor) -> Tensor:

@@ -204,6 +204,23 @@ class Predictive:
         """The numbers that have a probability of their own beside a density."""
         return self.answers.likelihood.masses
 
+    def probability(self, values: ArrayLike) -> np.ndarray:
+        """Returns P(y = values), [rows, ..., k]: of counts, grades and `masses`.
+
+        It is 0 of other numbers, which have a density.
+
+        Args:
+            values: A number, or one for each target, [rows, ..., k].
+        """
+        given = np.broadcast_to(np.asarray(values, np.float64), self.mean.shape)
+        previous = given - 1.0
+        for value in self.masses:
+            below = np.nextafter(value, -np.inf) if value else -1e-30
+            previous = np.where(given == value, below, previous)
+        is_one = np.isin(given, self.masses) | self.discrete
+        found = self.cdf(given) - self.cdf(np.where(is_one, previous, given))
+        return np.asarray(found)
+
     @property
     def central_intervals(self) -> bool:
         """Whether `interval` lies between the quantiles of equal tails of its level."""

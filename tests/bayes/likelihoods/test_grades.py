@@ -7,6 +7,7 @@ from scipy import special
 
 from tests.bayes.likelihoods.test_contract import built
 from tfbbb import likelihoods
+from tfbbb.prediction.recalibration.from_outputs import predictive_from_outputs
 
 
 def test_probabilities_are_those_of_ordered_classes():
@@ -26,6 +27,19 @@ def test_probabilities_are_those_of_ordered_classes():
     square = np.square(every - (expected @ every)[:, np.newaxis])
     variance = np.sum(expected * square, axis=1)
     np.testing.assert_allclose(grades.variance(outputs)[:, 0], variance, rtol=1e-6)
+
+
+def test_a_prediction_has_the_probability_of_each_grade():
+    likelihood = built("grades", {})
+    outputs = np.random.default_rng(0).normal(size=(3, 4, 1))
+    prediction = predictive_from_outputs(likelihood, outputs)
+    found = [prediction.probability(grade) for grade in range(7)]
+    np.testing.assert_allclose(np.sum(found, axis=0), 1.0)
+    for grade in range(7):
+        of_draws = likelihood.prob(np.full((3, 4, 1), float(grade)), outputs).numpy()
+        np.testing.assert_allclose(found[grade], of_draws.mean(axis=1), atol=1e-7)
+    mean = sum(grade * found[grade] for grade in range(7))
+    np.testing.assert_allclose(prediction.mean, mean, rtol=1e-6)
 
 
 def test_outputs_of_zero_have_the_shares_of_the_training_grades():

@@ -182,6 +182,8 @@ def test_intervals_and_scores_count_the_mass_at_zero():
         up_to - below
     )
     assert stats.kstest(uniform.ravel(), "uniform").pvalue > 1e-3
+    np.testing.assert_allclose(prediction.probability(0.0), jump[0], rtol=1e-9)
+    assert not prediction.probability(1.0).any()
     lower, upper = prediction.interval(0.9)
     held = np.asarray(in_intervals(prediction, targets, [0.9]))[:, 0]
     np.testing.assert_array_equal(held, (lower <= targets) & (targets <= upper))

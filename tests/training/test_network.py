@@ -20,6 +20,8 @@ def targets_of(x):
         "count": np.round(5 * x),
         "side": np.where(x > 0.5, "right", "left"),
         "grade": np.floor(2.9 * x).astype(int),
+        "rating": 1.0 + np.floor(4.9 * x),
+        "amount": np.where(x > 0.4, 1000.0 * x, 0.0),
     }
 
 
@@ -32,7 +34,11 @@ OF_TARGET = {
     "multivariate_normal": "number",
     "log_normal": "share",
     "gamma": "share",
+    "weibull": "share",
     "beta": "share",
+    "inflated_beta": "share",
+    "zero_inflated": "amount",
+    "grades": "rating",
     "poisson": "count",
     "negative_binomial": "count",
     "categorical": "side",

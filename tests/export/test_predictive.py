@@ -62,7 +62,7 @@ CASES = {
     "InflatedBeta": (
         likelihoods.InflatedBeta(),
         None,
-        np.round(2.0 * SHARES) / 2.0,
+        np.round(3.0 * SHARES) / 3.0,
         "local",
     ),
     "Poisson": (likelihoods.Poisson(), 1, COUNTS, "local"),

@@ -100,6 +100,12 @@ def _divide_no_nan(numerator: ArrayLike, denominator: ArrayLike) -> Any:
     return np.where(zero, np.zeros_like(quotient), quotient)
 
 
+def _concat(values: Sequence[ArrayLike], axis: int = 0) -> Any:
+    # A shape is a tuple, and that of a number has no element to tell its type.
+    shapes = [np.array(x, int) if isinstance(x, tuple) else x for x in values]
+    return np.concatenate(shapes, axis=axis)
+
+
 def _diag(values: ArrayLike) -> Any:
     return np.asarray(values)[..., np.newaxis] * np.eye(values.shape[-1])
 
@@ -215,7 +221,7 @@ cast = _Function("tensorflow.cast", _cast)
 ceil = _Function("tensorflow.math.ceil", "numpy.ceil")
 cholesky = _Function("tensorflow.linalg.cholesky", "numpy.linalg.cholesky")
 clip_by_value = _Function("tensorflow.clip_by_value", "numpy.clip")
-concat = _Function("tensorflow.concat", "numpy.concatenate")
+concat = _Function("tensorflow.concat", _concat)
 constant = _Function("tensorflow.constant", _cast)
 cumsum = _Function("tensorflow.cumsum", "numpy.cumsum")
 diag = _Function("tensorflow.linalg.diag", _diag)

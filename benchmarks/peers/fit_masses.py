@@ -45,10 +45,7 @@ def draws(method, x, y, x_test):
 
         loss = f"Tweedie:variance_power={POWER}"
         model = CatBoostRegressor(loss_function=loss, verbose=0, thread_count=1)
-        model.fit(x, y)
-        fitted, found = (np.exp(model.predict(rows)) for rows in (x, x_test))
-        dispersion = np.mean((y - fitted) ** 2 / fitted**POWER)
-        return tweedie_draws(found, dispersion)
+        return by_tweedie(model, x, y, x_test)
     if method == "lightgbm_tweedie":
         from lightgbm import LGBMRegressor
 

@@ -18,6 +18,7 @@ from tfbbb.prediction.recalibration import (
     Recalibration,
     Temperature,
     VarianceScaling,
+    VectorScaling,
 )
 
 GENERATOR = np.random.default_rng(0)
@@ -30,6 +31,13 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 # outputs, which a recalibration does not see.
 CASES = {
     "temperature": (Temperature(2.5), "categorical", 3, LABELS, "local"),
+    "vector scaling": (
+        VectorScaling([0.5, 1.0, 2.0], [0.1, 0.0, -0.3]),
+        "categorical",
+        3,
+        LABELS,
+        "local",
+    ),
     "isotonic PIT": (
         IsotonicPIT([0.1, 0.5, 0.8], [0.2, 0.55, 0.9]),
         "normal",

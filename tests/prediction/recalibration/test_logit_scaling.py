@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import tfbbb
 from tests.prediction.recalibration.known_models import DRAWS, X, drawn, network
 from tfbbb.bayes.likelihoods import Categorical, OrderedLogistic
 from tfbbb.prediction.recalibration import Platt, VectorScaling, choose
@@ -109,17 +108,6 @@ def test_a_factor_divides_all_logits():
         Platt(0.5, [0.2, 0.4]), network(2, "categorical").likelihood, 2.0, 1.0
     )
     assert found == Platt(0.25, [0.1, 0.2])
-
-
-@pytest.mark.parametrize("engine", ["numpy", "tensorflow"])
-def test_a_loaded_model_has_the_slopes_and_offsets(engine, tmp_path):
-    model, x, _ = labelled(None, x=X[:20])
-    model.recalibration = VectorScaling([0.5, 1.0, 2.0], [0.1, 0.0, -0.3])
-    live = model.predictive(x, 20, "weight", seed=3)
-    model.export_predictive(tmp_path / "a", num_samples=20, seed=3)
-    loaded = tfbbb.load(tmp_path / "a", engine=engine)
-    found = loaded.predictive(x, 20, seed=3)
-    np.testing.assert_allclose(found.probabilities, live.probabilities, atol=1e-5)
 
 
 @pytest.mark.parametrize("likelihood", [OrderedLogistic(3), "normal"])

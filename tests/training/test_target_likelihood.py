@@ -181,6 +181,9 @@ def test_targets_decide_which_likelihoods_are_possible():
         "inflated_beta",
     ]
     assert _possible(np.array([0.0, 1.0]), 1.0) == with_zeros
+    assert _possible(np.zeros(3), 1.0) == counts
+    assert _possible(np.array([1.0, 2.0, 3.0]), 1.0) == [*counts, "grades 1 3"]
+    assert _possible(np.array([-1.0, 0.0, 1.0]), 1.0) == []
     positive = ["log_normal", "gamma", "beta", "normal_mixture"]
     assert _possible(np.array([0.2, 0.7]), None) == positive
     # Of shares in per cent, one per cent may have been anything up to 1.5 %.

@@ -9,7 +9,7 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.splitting import draw_folds
 from tfbbb.tables.text_features import text_code
-from tfbbb.training.target_likelihood import normal_scores
+from tfbbb.training.neighbours import normal_scores
 
 _FOLDS = 5
 _MOST_TEXTS = 50_000

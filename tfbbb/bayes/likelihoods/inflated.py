@@ -322,9 +322,9 @@ def _made(
     """Returns the base of `ZeroInflated`, which has these `values` without Keras."""
     if isinstance(base, Likelihood):
         support = base.support
-        suits = isinstance(base, Regression) and support is not None
-        suits = suits and not (base.exposure or base.censored)
-        if not (suits and (support.integer or support.least > 0.0)):
+        suits = isinstance(base, Regression) and not (base.exposure or base.censored)
+        is_positive = support is not None and (support.integer or support.least > 0.0)
+        if not (suits and is_positive):
             raise ValueError(
                 "`base` must be a likelihood of positive numbers or of counts, such as "
                 f"`Gamma()`. Received: base={type(base).__name__}"

@@ -70,6 +70,8 @@ EAGER = (
     "tests/test_dtype_policies.py",
     "tests/test_places.py",
     "tests/test_with_posterior.py",
+    "tests/training/test_pipeline.py",
+    "tests/training/test_temperature_choice.py",
 )
 
 # Files among them whose matter is what was compiled, or with thousands of calls.

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 300.0) -> None:
     """Returns once a condition holds; fails if it does not in time."""
     give_up = time.monotonic() + seconds
     while not condition():

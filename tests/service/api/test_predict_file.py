@@ -106,7 +106,7 @@ def test_blocks_are_joined_in_their_order(saved_models, tmp_path):
         assert found["mean"].to_pylist() == pytest.approx(
             [4 * row for row in numbers], abs=0.5
         )
-        wait_until(lambda: not list((tmp_path / "uploads").iterdir()), 10.0)
+        wait_until(lambda: not list((tmp_path / "uploads").iterdir()))
 
 
 @pytest.mark.usefixtures("sandbox_process")

@@ -138,6 +138,7 @@ def network(likelihood):
     return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_a_network_learns_rates_from_counts_of_any_exposure():
     rows = {
         "x": GENERATOR.normal(size=2000).astype("float32"),

@@ -130,8 +130,11 @@ class Answer:
 
     def table(self) -> pa.Table:
         """Returns the answer as a table with one column per number."""
-        classes = self.request.manifest.classes
-        return answer_table(self.outputs, self.levels, classes, self.warnings)
+        manifest, levels = self.request.manifest, self.levels
+        names = manifest.target_names
+        return answer_table(
+            self.outputs, levels, manifest.classes, self.warnings, names
+        )
 
     @property
     def description(self) -> JsonObject:
@@ -144,6 +147,8 @@ class Answer:
         }
         if (classes := request.manifest.classes) is not None:
             description["classes"] = classes
+        if len(names := request.manifest.target_names) > 1:
+            description["targets"] = list(names)
         if calibration := self.calibration:
             description["calibration"] = calibration
         return description

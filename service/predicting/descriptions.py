@@ -36,6 +36,12 @@ Verdict = Annotated[
 ]
 
 
+TargetNames = Annotated[
+    str | list[str] | None,
+    Field(description="A name, or a list of several.", examples=["progression"]),
+]
+
+
 class VersionStatus(BaseModel):
     """One version, as TensorFlow Serving reports it."""
 
@@ -82,11 +88,11 @@ class Description(BaseModel):
     version: str = Field(examples=["1"])
     created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
     task: str = Field(examples=["regression"])
-    target: str | None = Field(examples=["progression"])
-    target_notation: JsonObject | None = Field(
+    target: TargetNames
+    target_notation: JsonObject | list[JsonObject | None] | None = Field(
         None,
         description="How texts of the target were read, such as `$1,200`; `null` for "
-        "plain numbers or labels.",
+        "plain numbers or labels. A list of several targets.",
         examples=[None],
     )
     units: str = Field(examples=["as in the training table"])
@@ -147,7 +153,7 @@ class ModelSummary(BaseModel):
 
     name: str = Field(examples=["diabetes"])
     task: str | None = Field(examples=["regression"])
-    target: str | None = Field(examples=["progression"])
+    target: TargetNames
     labels: Labels
     drifted: list[str] = Field(
         [], description="The versions whose feedback has raised an alarm of drift."

@@ -107,11 +107,15 @@ def _read_texts(
     """Sets the numbers that texts stand for, by their row and place."""
     if not texts:
         return {}
-    cells = Cells("targets", pa.chunked_array([[*texts.values()]], pa.string()))
-    found = read_known_numbers(cells, manifest.read_target_notation())
-    rows, places = zip(*texts, strict=True)
-    numbers[rows, places] = found.values
-    return {rows[index]: target for index, target in found.unusable.items()}
+    unusable: dict[int, UnusableTarget] = {}
+    for column, notation in enumerate(manifest.read_target_notations()):
+        rows = [row for row, place in texts if place == column]
+        written = [texts[row, column] for row in rows]
+        cells = Cells("targets", pa.chunked_array([written], pa.string()))
+        found = read_known_numbers(cells, notation)
+        numbers[rows, column] = found.values
+        unusable |= {rows[index]: target for index, target in found.unusable.items()}
+    return unusable
 
 
 def _as_float(number: Any) -> float:

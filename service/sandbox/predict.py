@@ -83,6 +83,8 @@ def _answering(model: ExportedModel, task: PredictTask) -> Callable[[pa.Table], 
     given = dict(task.parameters)
     if model.manifest.classes is None:
         given.setdefault("intervals", _LEVEL)
+        if len(model.manifest.target_names) > 1:
+            given.setdefault("joint_intervals", given["intervals"])
     parameters = read_text_parameters(given)
 
     def answer(rows: pa.Table) -> Answer:

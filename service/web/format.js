@@ -130,3 +130,8 @@ export function words(name) {
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** The names of the targets of a model: of one, of several, or of none that is known. */
+export function targetNames(target) {
+  return [target ?? []].flat();
+}

@@ -17,11 +17,24 @@ const SHOWN = 12;
  * @param {AbortSignal} signal Ends its charts.
  */
 export function reportParts(report, signal) {
+  const { targets = [] } = report;
+  return [
+    section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
+      targets.length > 1 && h("p", { class: "help" }, "All targets together, with errors in units of the spread of each. Each target follows below."),
+      h("p", { class: "help" }, `Measured on ${plainTraining(report.metrics_from)}. Click an underlined word for what it means.`)),
+    targets.length ? targets.flatMap((part, place) => [
+      section(capital(part.target), sentences(report.judgement.targets[place], []), figureTable(report.judgement.targets[place])),
+      ...partsOfTarget({ ...report, ...part }, signal),
+    ]) : partsOfTarget(report, signal),
+    report.diagnosis.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
+    section("What was tried", tried(report.tried)),
+  ];
+}
+
+function partsOfTarget(report, signal) {
   const charts = { report, signal };
   const classes = report.task === "classification";
   return [
-    section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
-      h("p", { class: "help" }, `Measured on ${plainTraining(report.metrics_from)}. Click an underlined word for what it means.`)),
     h("div", { class: "pair" },
       section("Do its probabilities come true?", calibration(charts)),
       section(classes ? "Predicted and true classes" : "Intervals against the truth", classes ? confusion(report) : intervals(charts))),
@@ -29,8 +42,6 @@ export function reportParts(report, signal) {
       section("Which columns matter", importance(report)),
       section("What it does not know", split(charts))),
     report.effects.length > 0 && section("What each column does", effects(charts)),
-    report.diagnosis.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
-    section("What was tried", tried(report.tried)),
   ];
 }
 

@@ -101,7 +101,7 @@ def test_version_prints_version_and_commit_of_the_package(tfbbb):
 @pytest.mark.parametrize(
     "words",
     [
-        "train rows.csv --target a --target b --output model",
+        "train rows.csv --target a --output model --output other",
         "tune rows.csv --target=a --trials 2 --trials 3",
         "predict model rows.csv --seed 1 --level .5 --seed 1",
         "keys list --data-dir a --data-dir b",

@@ -12,7 +12,7 @@ UNSEEN, NO_NUMBER = "is a class unseen in training", "is not a number"
 
 def read(values, classes=None, notation=None):
     """Returns the targets of a column, and the reasons of those without a density."""
-    found = read_known_targets(pa.table({"y": values}), "y", classes, notation)
+    found = read_known_targets(pa.table({"y": values}), ["y"], classes, [notation])
     unusable = {row: tuple(target) for row, target in found.unusable.items()}
     return found, unusable
 
@@ -70,21 +70,21 @@ def test_cells_without_a_number_have_no_target_to_use(
     found, reasons = read(values, None, notation)
     assert reasons == unusable
     expected = [np.nan if number is None else number for number in numbers]
-    np.testing.assert_array_equal(found.values, expected)
+    np.testing.assert_array_equal(found.values[:, 0], expected)
     np.testing.assert_array_equal(found.known, ~np.isnan(expected))
     unknown = [row for row, number in enumerate(numbers) if number is None]
     assert np.flatnonzero(found.missing).tolist() == [
         row for row in unknown if row not in unusable
     ]
     np.testing.assert_array_equal(
-        found.filled, [numbers[0] if x is None else x for x in numbers]
+        found.filled[:, 0], [numbers[0] if x is None else x for x in numbers]
     )
 
 
 def test_numbers_outside_the_support_have_no_target_to_use():
     found, _ = read([2.0, -3.0, None])
     inside = found.within(found.values > 0, "positive numbers")
-    np.testing.assert_array_equal(inside.values, [2.0, np.nan, np.nan])
+    np.testing.assert_array_equal(inside.values[:, 0], [2.0, np.nan, np.nan])
     assert inside.missing.tolist() == [False, False, True]
     assert inside.unusable[1].warning == (
         "The target -3.0 is outside of what the model predicts (positive numbers); it "

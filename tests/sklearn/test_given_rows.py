@@ -10,14 +10,14 @@ import pytest
 
 from tests.sklearn.estimators import SHORTEST, line, regressor
 from tfbbb.sklearn import BayesianRegressor
-from tfbbb.sklearn.given_rows import columns_without_values, one_target, to_table
+from tfbbb.sklearn.given_rows import columns_without_values, given_targets, to_table
 
 ROWS = 12
 NUMBERS = np.arange(ROWS)
 
 
 def targets(values, estimator=BayesianRegressor):
-    return one_target(estimator(), values, ROWS)
+    return given_targets(estimator(), values, ROWS)
 
 
 @pytest.mark.parametrize(

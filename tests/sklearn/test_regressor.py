@@ -163,7 +163,7 @@ def test_weighted_rows_count():
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        (np.ones((20, 2)), np.ones((20, 2)), "MultiOutputRegressor"),
+        (np.ones((20, 2)), np.ones((20, 2)), "'y0' has the same value"),
         (np.ones((20, 2)), np.ones(19), "20 rows and 19 targets"),
         (np.ones((20, 2)), None, "requires y"),
         (np.ones((20, 2)), np.r_[np.ones(19), np.nan], "contains NaN"),
@@ -203,3 +203,25 @@ def test_the_recipe_covers_what_it_promises():
     lower, upper = model.predict_interval(x, level=0.9).T
     inside = np.mean((lower <= y) & (y <= upper))
     assert stats.binomtest(round(inside * 1000), 1000, 0.9).pvalue > 1e-4
+
+
+def test_several_targets_are_predicted_together():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(200, 2))
+    noise = generator.multivariate_normal([0, 0], [[1.0, 0.9], [0.9, 1.0]], 200)
+    y = pd.DataFrame(
+        {"a": x[:, 0] + 0.3 * noise[:, 0], "b": 5.0 * x[:, 1] + noise[:, 1]}
+    )
+    model = regressor(likelihood="multivariate_normal").fit(x, y)
+    mean, std = model.predict(x, return_std=True)
+    assert mean.shape == std.shape == (200, 2)
+    r_squared = 1.0 - np.mean((mean - y) ** 2, axis=0) / np.var(y, axis=0)
+    assert model.score(x, y) == pytest.approx(np.mean(r_squared))
+    assert model.predict_quantiles(x[:3], [0.1, 0.9]).shape == (3, 2, 2)
+    assert model.sample(x[:3], 4).shape == (4, 3, 2)
+    assert model.log_prob(x, y).shape == (200,)
+    apart = model.predict_interval(x, 0.8)
+    together = model.predict_interval(x, 0.8, joint=True)
+    assert apart.shape == together.shape == (200, 2, 2)
+    assert np.all(np.diff(together, axis=1) >= np.diff(apart, axis=1))
+    assert [judged["name"] for judged in model.judgement_["targets"]] == ["a", "b"]

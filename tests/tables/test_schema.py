@@ -37,7 +37,7 @@ def test_spellings_of_a_class_are_one_with_a_remark():
     assert schema.target.remarks == (
         "Its 'Yes' and 'yes' and 'YES ' are one class, 'yes'.",
     )
-    known = read_known_targets(table, "y", schema.classes, schema.target.notation)
+    known = read_known_targets(table, ["y"], schema.classes, [schema.target.notation])
     assert known.values[:6].tolist() == [1, 1, 1, 0, 0, 0]
     # Genotypes.
     schema = Schema.infer(table_of(y=["AA", "Aa", "aa"] * 4), "y")
@@ -70,7 +70,7 @@ def test_classes_of_a_file_are_those_that_are_written(tmp_path):
     # Without the third class, the cells are plain numbers.
     numbers = table.filter(pa.array([True, True, False] * 10))
     assert schema.targets(numbers).tolist() == [0, 1] * 10
-    known = read_known_targets(numbers, "y", schema.classes, schema.target.notation)
+    known = read_known_targets(numbers, ["y"], schema.classes, [schema.target.notation])
     assert known.values.tolist() == [0, 1] * 10
 
 
@@ -463,7 +463,7 @@ def test_classes_beside_nines_are_classes():
     assert (schema.task, schema.classes) == ("classification", ("0", "1"))
     later, notation = pa.table({"y": [-999, 2, 1]}), schema.target.notation
     assert missing_values(later, "y", notation).tolist() == [True, False, False]
-    found = read_known_targets(later, "y", schema.classes, notation)
+    found = read_known_targets(later, ["y"], schema.classes, [notation])
     assert found.values.tolist() == [-1, -1, 1]
     assert found.unusable == {1: UnusableTarget.unseen("2")}
 

@@ -31,6 +31,7 @@ def evaluate(
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable
         from tfbbb.judging.evaluation.baselines import Baselines
+        from tfbbb.tables.column_names import list_names
 
         given, targets = ModelTable.read(model, data, sheet).with_targets()
         baselines = Baselines.read(given.path)
@@ -49,6 +50,7 @@ def evaluate(
                 places=given.places,
                 num_samples=num_samples,
                 seed=seed,
+                target_names=given.manifest.target_names,
                 track=track_blocks,
             )
         except ValueError as error:
@@ -60,7 +62,7 @@ def evaluate(
             typer.echo(json.dumps(judgement, indent=2))
         else:
             rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
-            typer.echo(f"{given.manifest.target!r} of {rows}:")
+            typer.echo(f"{list_names(given.manifest.target_names)} of {rows}:")
             echo_judgement(judgement)
             if baselines is None:
                 typer.echo(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import Config
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
 from tfbbb.cli.printing import print_rows
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tfbbb.cli.model_table import ModelTable
-    from tfbbb.export import ExportedModel
     from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.judging.explain import Effect, Explanation
+    from tfbbb.judging.types import Model as AnyModel
 
 _MOST_COLUMNS_SHOWN = 20
 
@@ -50,7 +51,7 @@ def explain(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable
-        from tfbbb.judging.evaluation.baselines import Baselines
+        from tfbbb.judging.evaluation.baselines import Baselines, one_by_one
 
         given = ModelTable.read(model, data, sheet)
         targets = None
@@ -58,49 +59,61 @@ def explain(
             given, targets = given.with_targets()
 
         from tfbbb.cli.imports import load_model
+        from tfbbb.judging.explain.rows import of_targets
 
+        loaded, found = load_model(given.path), []
+        number = max(1, len(given.manifest.target_names))
         try:
-            found = explain_rows(
-                given,
-                load_model(given.path),
-                targets,
-                Baselines.read(given.path),
-                max_rows=rows,
-                num_samples=num_samples,
-                seed=seed or 0,
-            )
+            for place, alone in enumerate(of_targets(loaded, number)):
+                explained = explain_rows(
+                    given,
+                    alone,
+                    None if targets is None else one_by_one(targets, number)[place],
+                    Baselines.read(given.path),
+                    place,
+                    max_rows=rows,
+                    num_samples=num_samples,
+                    seed=seed or 0,
+                )
+                found.append(explained.in_table(given.places))
         except ValueError as error:
             raise CommandError(str(error)) from None
-        found = found.in_table(given.places)
         if as_json:
-            explanation = {**found.to_dict(), "warnings": given.remarks}
+            each = [explained.to_dict() for explained in found]
+            explanation: Config = each[0] if number == 1 else {"targets": each}
+            explanation |= {"warnings": given.remarks}
             typer.echo(json.dumps(explanation, indent=2))
         else:
             for remark in given.remarks:
                 typer.echo(f"Warning: {remark}")
-            _echo(found, given.table.num_rows)
+            for explained in found:
+                if number > 1:
+                    typer.echo(f"{explained.target!r}:")
+                _echo(explained, given.table.num_rows)
         given.end()
 
 
 def explain_rows(
     given: "ModelTable",
-    model: "ExportedModel",
+    model: "AnyModel",
     targets: "np.ndarray | None",
     baselines: "Baselines | None",
+    place: int = 0,
     **options: Any,
 ) -> "Explanation":
-    """Explains the rows of a table with the names that the model's manifest has."""
+    """Explains one target in the rows of a table, with the names of the manifest."""
     from tfbbb.cli.progress import track_names
     from tfbbb.judging.explain.explanation import explain as explained
     from tfbbb.tables.notations.words import spellings
 
+    names = given.manifest.target_names
     found = explained(
         model,
         given.inputs,
         targets,
         None if baselines is None else baselines.encoding,
         classes=given.manifest.classes or (),
-        target=given.manifest.target or "",
+        target=names[place] if names else "",
         track=track_names,
         **options,
     )

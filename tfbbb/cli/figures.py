@@ -19,6 +19,7 @@ _LABELS = {
     "rmse": "root mean squared error",
     "mean_absolute_error": "mean absolute error",
     "coverage_90": "coverage of 90 % intervals",
+    "joint_coverage_90": "coverage of 90 % boxes",
     "accuracy": "accuracy",
     "concordance": "concordance of times (0.5 is chance)",
     "integrated_brier_score": "integrated Brier score",
@@ -42,7 +43,10 @@ _HEADINGS = {
     "auc": "AUC",
     "expected_calibration_error": "ECE",
 }
-_SHARES = ("coverage_90", "accuracy", "balanced_accuracy", "expected_calibration_error")
+_SHARES = (
+    *("coverage_90", "joint_coverage_90", "accuracy", "balanced_accuracy"),
+    "expected_calibration_error",
+)
 _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
 
@@ -136,7 +140,10 @@ def judgement_rows(judgement: Mapping[str, Any]) -> list[list[str]]:
 def echo_judgement(
     judgement: Mapping[str, Any] | None, echo: Callable[[str], object] = typer.echo
 ) -> None:
-    """Prints the figures of a model and of its baselines, and the sentences."""
+    """Prints the figures of a model and of its baselines, and the sentences.
+
+    Those of several targets together come first, then those of each.
+    """
     if not judgement:
         return
     rows = judgement_rows(judgement)
@@ -145,6 +152,9 @@ def echo_judgement(
     for sentence in judgement["sentences"]:
         warned = sentence in judgement["warnings"]
         echo(f"{'Warning: ' if warned else ''}{sentence}")
+    for of_target in judgement.get("targets", ()):
+        echo(f"{of_target['name']!r} alone:")
+        echo_judgement(of_target, echo)
 
 
 def _format(name: str, value: float | None) -> str:

@@ -12,6 +12,7 @@ from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import errors_in_one_sentence
 from tfbbb.cli.options import Sheet, Table, echo_note
 from tfbbb.cli.printing import AsJson, print_rows
+from tfbbb.tables.column_names import list_names
 
 if TYPE_CHECKING:
     from tfbbb.tables import Column, Schema
@@ -25,7 +26,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def inspect(
     data: Table,
     target: Annotated[
-        str | None, typer.Option(help="Column to predict, to see it as a target.")
+        list[str] | None,
+        typer.Option(help="Column to predict, to see it as a target; may be repeated."),
     ] = None,
     sheet: Sheet = None,
     as_json: AsJson = False,
@@ -48,7 +50,7 @@ def inspect(
 
         overrides = {**dict.fromkeys(text or (), "text"), **parse_columns(column or ())}
         table = read_cells(data, sheet=sheet, notify=echo_note)
-        if target is None:
+        if not target:
             features, left_out = infer_features(
                 table,
                 table.column_names,
@@ -62,11 +64,13 @@ def inspect(
                 echo_table_columns(features, left_out)
             return
         job = validate_fields({"target": target, "task": task, "columns": overrides})
-        known, choice = find_rows_with_target(table, job)
-        schema = infer_schema(table.filter(pa.array(known)), job, choice)
+        known, choices = find_rows_with_target(table, job)
+        schema = infer_schema(table.filter(pa.array(known)), job, choices)
         if as_json:
-            entries = column_entries(schema.features, schema.left_out, schema.target)
-            entries[0]["missing"] = int((~known).sum())
+            targets = schema.target_columns
+            entries = column_entries(schema.features, schema.left_out, targets)
+            for entry in entries[: len(targets)]:
+                entry["missing"] = int((~known).sum())
             typer.echo(json.dumps(entries, indent=2))
             return
         typer.echo(f"{table.num_rows} rows, {int(known.sum())} with a target")
@@ -91,7 +95,7 @@ def echo_schema(schema: "Schema") -> None:
     what = f" in {len(schema.classes)} classes" if schema.classes else ""
     columns = "1 column" if len(kinds) == 1 else f"{len(kinds)} columns"
     typer.echo(
-        f"{schema.task} of {schema.target.name!r}{what} from {columns} "
+        f"{schema.task} of {list_names(schema.target_names)}{what} from {columns} "
         f"({counts}{incomplete})"
     )
 
@@ -100,27 +104,28 @@ def echo_columns(schema: "Schema", most: int | None = _MOST_COLUMNS) -> None:
     """Prints what each column of a training table was taken for."""
     features = list(schema.features)
     shown = features[:most]
-    _echo_table([schema.target, *shown], target=schema.target.name)
+    targets = schema.target_columns
+    _echo_table([*targets, *shown], schema.target_names)
     if len(features) > len(shown):
         typer.echo(f"  and {len(features) - len(shown)} more features")
-    _echo_sentences([schema.target, *shown], schema.left_out)
+    _echo_sentences([*targets, *shown], schema.left_out)
 
 
 def echo_table_columns(
     columns: "Sequence[Column]", left_out: Sequence[tuple[str, str]]
 ) -> None:
     """Prints what the columns of a table were taken for, without a target."""
-    _echo_table(columns, target=None)
+    _echo_table(columns)
     _echo_sentences(columns, left_out)
 
 
 def column_entries(
     columns: "Sequence[Column]",
     left_out: Sequence[tuple[str, str]],
-    target: "Column | None" = None,
+    targets: "Sequence[Column]" = (),
 ) -> list[JsonObject]:
     """Returns what columns were taken for, as plain JSON values."""
-    entries = [] if target is None else [_entry(target, "target")]
+    entries = [_entry(column, "target") for column in targets]
     entries += [_entry(column, "feature") for column in columns]
     return entries + [
         {"name": name, "role": "left out", "remarks": [reason]}
@@ -148,12 +153,12 @@ def _entry(column: "Column", role: str) -> JsonObject:
     }
 
 
-def _echo_table(columns: "Sequence[Column]", target: str | None) -> None:
+def _echo_table(columns: "Sequence[Column]", targets: Sequence[str] = ()) -> None:
     print_rows(
         ["column", "kind", "missing", "values"],
         [
             [
-                f"{c.name} (target)" if c.name == target else c.name,
+                f"{c.name} (target)" if c.name in targets else c.name,
                 _describe_kind(c),
                 c.num_missing or "",
                 _describe_values(c),

@@ -162,13 +162,20 @@ def _validate_by(field: FieldInfo) -> Callable[[object], object]:
 
 
 def job_fields(
-    target: str, spec: Path | None, options: Mapping[str, object], *, name: str
+    target: Sequence[str],
+    spec: Path | None,
+    options: Mapping[str, object],
+    *,
+    name: str,
 ) -> JsonObject:
     """Returns the fields of a `JobSpec` that a file or options set.
 
     An option overrides the same field of the file.
     """
-    fields = {**_read_json(spec), "target": target}
+    fields = {
+        **_read_json(spec),
+        "target": target[0] if len(target) == 1 else list(target),
+    }
     validate_fields(fields)
     given: JsonObject = {}
     for option in job_options():
@@ -209,14 +216,14 @@ def leave_out(
     features = [name for name in features if name not in left_out]
     if not features:
         raise CommandError(
-            f"No column is left to predict {spec.target!r} from; the table's columns "
-            f"are {list_names(names)}."
+            f"No column is left to predict {list_names(spec.targets)} from; the "
+            f"table's columns are {list_names(names)}."
         )
     if spec.features is not None:
         return {**fields, "features": features}
     columns = {**spec.columns, **dict.fromkeys(ignored, "ignore")}
-    columns = {name: kind for name, kind in columns.items() if name != spec.target}
-    kept = {k: v for k, v in spec.columns.items() if k == spec.target}
+    columns = {k: v for k, v in columns.items() if k not in spec.targets}
+    kept = {k: v for k, v in spec.columns.items() if k in spec.targets}
     return {**fields, "columns": {**columns, **kept}} if columns or kept else fields
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.cli.predicted_rows import TargetColumn, densities, with_unusable
-from tfbbb.cli.table_targets import read_targets, target_column
+from tfbbb.cli.table_targets import read_targets, target_columns
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import Tensors, any_row, find_faults, to_tensors
 from tfbbb.export.manifest import InputError
@@ -37,7 +37,7 @@ class ModelAnswers:
         self.targets: TargetColumn | None = None
         if log_prob:
             manifest = model.manifest
-            name, _ = target_column(manifest)
+            name = ", ".join(target_columns(manifest))
             self.targets = TargetColumn(name, lambda x: read_targets(x, manifest))
 
     def __call__(self, block: pa.Table, first: int) -> Iterator[pa.Table]:
@@ -90,15 +90,17 @@ class ModelAnswers:
         if (familiarity := outputs.get("familiarity")) is not None:
             unlike = model.describe_unlike(block, familiarity)
             said = [list(chain(*both)) for both in zip(said, unlike, strict=True)]
-        return answer_table(outputs, self._levels, model.manifest.classes, said)
+        names = model.manifest.target_names
+        return answer_table(outputs, self._levels, model.manifest.classes, said, names)
 
     def _outputs(self, block: Tensors) -> dict[str, ArrayLike]:
         """Returns the answers about some rows by name."""
         model, levels = self._model, self._levels
         outputs: dict[str, ArrayLike] = {**model.predict(block, *self._draws)}
-        if "intervals" in levels:
-            ends = model.ask("intervals", block, levels["intervals"], *self._draws)
-            outputs |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        for name, joint in (("intervals", ""), ("joint_intervals", "joint_")):
+            if name in levels:
+                ends = model.ask(name, block, levels[name], *self._draws)
+                outputs |= {f"{joint}lower": ends[:, 0], f"{joint}upper": ends[:, 1]}
         if "survival" in levels:
             asked = levels["survival"]
             outputs["survival"] = model.ask("survival", block, asked, *self._draws)

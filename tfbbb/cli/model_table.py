@@ -58,18 +58,20 @@ class ModelTable:
         baselines = Baselines.read(self.path)
         if baselines is None:
             return []
-        notation = self.manifest.read_target_notation()
+        notations = self.manifest.read_target_notations()
 
-        def show(value: float) -> str:
+        def show(value: float, place: int) -> str:
+            notation = notations[place]
             if isinstance(notation, NumberNotation) and notation.percent:
                 return f"{shown_number(100.0 * value, 3)} %"
             return shown_number(value, 3)
 
-        return baselines.describe_far(targets, str(self.manifest.target), show)
+        return baselines.describe_far(targets, self.manifest.target_names, show)
 
     def has_targets(self) -> bool:
-        """Whether the table has the column of the target, with a value to use."""
-        if self.manifest.target not in self.table.column_names:
+        """Whether the table has the columns of the targets, with values to use."""
+        names = self.manifest.target_names
+        if not names or not {*names} <= {*self.table.column_names}:
             return False
         return bool(read_targets(self.table, self.manifest).known.any())
 
@@ -79,7 +81,7 @@ class ModelTable:
         Notes tell how many rows are left out, and why.
         """
         targets = read_targets(self.table, self.manifest)
-        known, name = targets.known, str(self.manifest.target)
+        known, name = targets.known, ", ".join(self.manifest.target_names)
         if not known.any():
             refuse_without_targets(name, targets.unusable, len(known))
         end = "such rows are left out"

@@ -188,7 +188,10 @@ ModelOutput = Annotated[
         "next version under it."
     ),
 ]
-Target = Annotated[str, typer.Option(help="Column to predict.")]
+Target = Annotated[
+    list[str],
+    typer.Option(help="Column to predict; may be repeated, to predict all together."),
+]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; may be repeated.", metavar="COLUMN"),

@@ -36,6 +36,8 @@ def predict(
 
     A regression prints the columns mean, std, lower_90 and upper_90, conformal if the
     model is, and the variances epistemic and aleatoric, whose sum is the square of std.
+    Of several targets, the name of each follows, and joint_lower_90 and joint_upper_90
+    are the sides of the box that holds all of them.
     A classification prints class, one probability per class, entropy and
     mutual_information in nats. The column familiarity is the percentile of a row among
     rows like the training rows, from 0 to 1. Columns that the model does not read and
@@ -91,6 +93,8 @@ def predict(
             levels["intervals"] = interval_levels(intervals) or [level]
             if times is not None:
                 levels["survival"] = numbers_of(times)
+            if len(manifest.target_names) > 1:
+                levels["joint_intervals"] = levels["intervals"]
         elif prediction_sets:
             levels["prediction_sets"] = [level]
         loaded = load_model(path)
@@ -106,7 +110,7 @@ def predict(
                 "column `familiarity`."
             )
         try:
-            used = [*features, manifest.target]
+            used = [*features, *manifest.target_names]
             if manifest.event is not None:
                 used.append(manifest.event.name)
             warned, num_rows = write_predictions(

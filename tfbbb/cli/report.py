@@ -75,10 +75,12 @@ def _report(
     from tfbbb.cli.explain import describe_outside, explain_rows
     from tfbbb.cli.progress import track_blocks
     from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
-    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.judging.evaluation.baselines import Baselines, one_by_one
     from tfbbb.judging.evaluation.evaluate import evaluate
+    from tfbbb.judging.explain.rows import Rows, of_targets, predicted
     from tfbbb.judging.report import (
         FORMAT,
+        by_target,
         calibration,
         explanations,
         held_out,
@@ -94,37 +96,48 @@ def _report(
         baselines,
         places=given.places,
         num_samples=num_samples,
+        target_names=manifest.target_names,
         track=track_blocks,
     )
-    explained = explain_rows(given, model, targets, baselines, num_samples=num_samples)
-    rows = explained.rows
-    inputs = {name: values[rows] for name, values in given.inputs.items()}
-    prediction = model.predictive(inputs, num_samples)
-    explained = explained.in_table(given.places)
     classes = list(manifest.classes or ())
     generator = np.random.default_rng(0)
+    parts = []
+    columns = one_by_one(targets, len(manifest.target_names))
+    for place, alone in enumerate(of_targets(model, len(columns))):
+        y = columns[place]
+        explained = explain_rows(
+            given, alone, y, baselines, place, num_samples=num_samples
+        )
+        rows = explained.rows
+        inputs = {name: values[rows] for name, values in given.inputs.items()}
+        prediction = predicted(alone, Rows.read(inputs), num_samples, None)
+        explained = explained.in_table(given.places)
+        parts.append(
+            {
+                "calibration": calibration(prediction, y[rows], generator),
+                "held_out": held_out(
+                    prediction, y[rows], explained.rows, classes, generator
+                ),
+                **explanations(
+                    explained.split,
+                    explained.rows,
+                    explained.importance,
+                    explained.effects,
+                    [feature.name for feature in manifest.features],
+                    given.table.num_rows,
+                ),
+            }
+        )
     outside = describe_outside(explained)
     report: Config = {
         "format": FORMAT,
         "task": manifest.task,
-        "target": manifest.target,
         "classes": classes,
         "metrics_from": f"the table {name}, beside baselines that were fitted to the "
         "training rows",
         "judgement": judgement,
         "remarks": [*given.remarks, *([outside] if outside else [])],
-        "calibration": calibration(prediction, targets[rows], generator),
-        "held_out": held_out(
-            prediction, targets[rows], explained.rows, classes, generator
-        ),
-        **explanations(
-            explained.split,
-            explained.rows,
-            explained.importance,
-            explained.effects,
-            [feature.name for feature in manifest.features],
-            given.table.num_rows,
-        ),
+        **by_target(manifest.target_names, parts),
     }
     stored = (given.path / MANIFEST_PATH).with_name(REPORT_FILE)
     if stored.exists():

@@ -15,29 +15,28 @@ from tfbbb.tables.known_targets import (
     describe_unusable,
     read_known_targets,
 )
-from tfbbb.tables.notations import Notation
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
-    """Returns the targets of a table: numbers [n, 1], or class indices [n].
+    """Returns the targets of a table: numbers [n, k], or class indices [n].
 
     Times that may be cut off are [n, 2], with events.
     """
-    name, notation = target_column(manifest)
-    found = read_known_targets(table, name, manifest.classes, notation)
+    names = target_columns(manifest)
+    notations = manifest.read_target_notations()[: len(names)]
+    found = read_known_targets(table, names, manifest.classes, notations)
     if manifest.classes is not None:
         return found
-    column = KnownTargets(found.values[:, np.newaxis], found.unusable)
     support = manifest.targets.support
     if support is not None:
-        column = column.within(support.contains(column.values), support.description)
+        found = found.within(support.contains(found.values), support.description)
     if manifest.event is None:
-        return column
+        return found
     check_columns_exist(table, [manifest.event.name], role="event")
     events = manifest.event.column.values(table)
     events = np.where(np.isin(events, (0.0, 1.0)), events, np.nan)
-    both = np.concatenate([column.values, events[:, np.newaxis]], axis=1)
-    return KnownTargets(both, column.unusable)
+    both = np.concatenate([found.values, events[:, np.newaxis]], axis=1)
+    return KnownTargets(both, found.unusable)
 
 
 def refuse_without_targets(
@@ -55,11 +54,11 @@ def name_classes(values: np.ndarray, classes: Sequence[str] | None) -> np.ndarra
     return values if classes is None else np.array(classes, dtype=object)[values]
 
 
-def target_column(manifest: Manifest) -> tuple[str, Notation | None]:
-    """Returns the name and the notation of the column of the target."""
+def target_columns(manifest: Manifest) -> tuple[str, ...]:
+    """Returns the names of the columns of the targets."""
     if manifest.target is None:
         raise TableError(
             "The model does not know the name of its target, so the command does not "
             "know the column; export the model with `target`."
         )
-    return manifest.target, manifest.read_target_notation()
+    return manifest.target_names

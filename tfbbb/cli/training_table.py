@@ -11,6 +11,7 @@ import typer
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.inspect import echo_columns, echo_schema
+from tfbbb.tables.column_names import list_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,16 +58,17 @@ def _find_schema(
     from tfbbb.tables.table_error import ColumnError
     from tfbbb.training.split import find_rows_with_target, infer_schema
 
-    known, choice = find_rows_with_target(table, job)
+    known, choices = find_rows_with_target(table, job)
     if not known.all():
         number = int((~known).sum())
         rows = "1 row has" if number == 1 else f"{number} rows have"
-        typer.echo(f"{rows} no target {job.target!r} and are left out.")
+        kind = "target" if len(job.targets) == 1 else "value of all targets"
+        typer.echo(f"{rows} no {kind} {list_names(job.targets)} and are left out.")
         table = table.filter(pa.array(known))
     try:
-        return infer_schema(table, job, choice)
+        return infer_schema(table, job, choices)
     except ColumnError as error:
-        if error.column == job.target:
+        if error.column in job.targets:
             raise
         raise CommandError(f"{error} {_suggest_options(error)}") from None
 

@@ -78,13 +78,19 @@ class Client:
             yield Dataset(self._connection, details)
 
     def train(
-        self, dataset: Dataset | str, target: str, *, name: str, **spec: object
+        self,
+        dataset: Dataset | str,
+        target: str | Sequence[str],
+        *,
+        name: str,
+        **spec: object,
     ) -> Job:
         """Queues a job that trains the next version of a model.
 
         Args:
             dataset: The table, or its id.
-            target: The column to predict.
+            target: The column to predict, or several columns of numbers to predict
+                together.
             name: Name of the model.
             spec: Non-default options of `POST /v1/jobs`: `features`, `task`,
                 `model`, `training`, `start_from`, `priority`.

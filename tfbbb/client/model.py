@@ -25,13 +25,14 @@ class PredictionOptions(TypedDict, total=False):
     Attributes:
         quantiles: Levels of the quantiles to return.
         intervals: Levels of the intervals to return; conformal where the model is.
+        joint_intervals: Levels of the boxes to return that hold all of several targets.
         prediction_sets: Levels of the sets of classes to return; conformal where the
             model is.
         times: Times, or other numbers in raw units, of which to return the probability
             that the target is beyond.
         targets: The target of each row, whose `log_prob` to return: a number in raw
-            units, or the name of a class; of times that may be cut off a time and its
-            event.
+            units, or the name of a class; of several targets a list of numbers, of
+            times that may be cut off a time and its event.
         num_samples: Draws of the weights; the model's default if None.
         seed: Seed of the draws; the model's default if None.
         return_samples: Whether to return draws of the targets too.
@@ -41,6 +42,7 @@ class PredictionOptions(TypedDict, total=False):
 
     quantiles: Sequence[float]
     intervals: Sequence[float]
+    joint_intervals: Sequence[float]
     prediction_sets: Sequence[float]
     times: Sequence[float]
     targets: ArrayLike
@@ -56,12 +58,14 @@ def _read(
     *,
     quantiles: Sequence[float] = (),
     intervals: Sequence[float] = (),
+    joint_intervals: Sequence[float] = (),
     prediction_sets: Sequence[float] = (),
     times: Sequence[float] = (),
     **others: object,
 ) -> Prediction:
     """Reads an answer to a request with these options."""
-    return Prediction.of(answer, quantiles, intervals, prediction_sets, times)
+    levels = quantiles, intervals, prediction_sets, times, joint_intervals
+    return Prediction.of(answer, *levels)
 
 
 def _listed(values: ArrayLike) -> list[object]:
@@ -194,6 +198,7 @@ class Model:
         *,
         quantiles: Sequence[float] = (),
         intervals: Sequence[float] = (),
+        joint_intervals: Sequence[float] = (),
         prediction_sets: Sequence[float] = (),
         times: Sequence[float] = (),
         targets: ArrayLike = None,
@@ -211,6 +216,7 @@ class Model:
         levels = {
             "quantiles": quantiles,
             "intervals": intervals,
+            "joint_intervals": joint_intervals,
             "prediction_sets": prediction_sets,
             "times": times,
         }

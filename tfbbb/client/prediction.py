@@ -45,6 +45,10 @@ class Prediction:
         interval_levels: The requested levels of intervals [q].
         lower: Lower bounds of the intervals [n, q, k].
         upper: Upper bounds of the intervals [n, q, k].
+        joint_levels: The requested levels of joint intervals [q].
+        joint_lower: Lower sides of the boxes that hold all targets [n, q, k].
+        joint_upper: Upper sides of these boxes [n, q, k].
+        targets: The names of several targets.
         set_levels: The requested levels of prediction sets [q].
         prediction_sets: Names of the classes in the sets of each row, a list per level.
         times: The requested times [q].
@@ -79,6 +83,10 @@ class Prediction:
     interval_levels: np.ndarray | None = None
     lower: np.ndarray | None = None
     upper: np.ndarray | None = None
+    joint_levels: np.ndarray | None = None
+    joint_lower: np.ndarray | None = None
+    joint_upper: np.ndarray | None = None
+    targets: tuple[str, ...] | None = None
     set_levels: np.ndarray | None = None
     prediction_sets: list[list[list[str]]] | None = None
     times: np.ndarray | None = None
@@ -95,6 +103,7 @@ class Prediction:
         interval_levels: Sequence[float] = (),
         set_levels: Sequence[float] = (),
         times: Sequence[float] = (),
+        joint_levels: Sequence[float] = (),
     ) -> Self:
         """Reads the answer of the service, a table with one row per row.
 
@@ -104,10 +113,15 @@ class Prediction:
             interval_levels: The requested levels of intervals.
             set_levels: The requested levels of prediction sets.
             times: The requested times.
+            joint_levels: The requested levels of joint intervals.
         """
         metadata = {k.decode(): v.decode() for k, v in answer.schema.metadata.items()}
         known = {field.name for field in fields(cls)}
-        values: JsonObject = {}
+        values: JsonObject = {
+            name: tuple(json.loads(metadata[name]))
+            for name in ("classes", "targets")
+            if name in metadata
+        }
         for name in answer.column_names:
             column = answer.column(name)
             if name in ("prediction_sets", "warnings"):
@@ -124,13 +138,11 @@ class Prediction:
             model=metadata["model_name"],
             version=int(metadata["model_version"]),
             num_samples=int(metadata["num_samples"]),
-            classes=tuple(json.loads(metadata["classes"]))
-            if "classes" in metadata
-            else None,
             levels=_levels(levels),
             interval_levels=_levels(interval_levels),
             set_levels=_levels(set_levels),
             times=_levels(times),
+            joint_levels=_levels(joint_levels),
             calibration=json.loads(metadata.get("calibration", "null")),
             **values,
         )
@@ -149,11 +161,12 @@ class Prediction:
         levels = {
             "quantiles": _listed(self.levels),
             "intervals": _listed(self.interval_levels),
+            "joint_intervals": _listed(self.joint_levels),
             "prediction_sets": _listed(self.set_levels),
             "survival": _listed(self.times),
         }
         warnings = self.warnings or [[]] * len(self)
-        return answer_table(outputs, levels, self.classes, warnings)
+        return answer_table(outputs, levels, self.classes, warnings, self.targets)
 
     def quantile(self, level: float) -> np.ndarray:
         """Returns the quantile at one of the requested levels [n, k].
@@ -171,19 +184,29 @@ class Prediction:
         quantile: np.ndarray = self.quantiles[:, places[0]]
         return quantile
 
-    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def interval(
+        self, level: float = 0.9, *, joint: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the lower and upper bounds [n, k] of an interval.
 
         The request must have asked for this interval, or for the quantiles at both
-        bounds, for instance 0.05 and 0.95 for the level 0.9.
+        bounds, for instance 0.05 and 0.95 for the level 0.9. With `joint=True` it must
+        have asked for `joint_intervals`, which hold all targets of a row together.
 
         Raises:
             ValueError: The request asked for neither.
         """
-        asked = () if self.interval_levels is None else self.interval_levels
-        places = np.flatnonzero(np.isclose(asked, level))
-        if len(places) and self.lower is not None and self.upper is not None:
-            return self.lower[:, places[0]], self.upper[:, places[0]]
+        asked, lower, upper = self.interval_levels, self.lower, self.upper
+        if joint:
+            asked, lower, upper = self.joint_levels, self.joint_lower, self.joint_upper
+        places = np.flatnonzero(np.isclose(_listed(asked), level))
+        if len(places) and lower is not None and upper is not None:
+            return lower[:, places[0]], upper[:, places[0]]
+        if joint:
+            raise ValueError(
+                "Request this box with `predict(..., joint_intervals=[...])`. "
+                f"Received: level={level:.6g}"
+            )
         tail = (1 - level) / 2
         try:
             return self.quantile(tail), self.quantile(1 - tail)

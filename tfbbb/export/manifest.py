@@ -173,7 +173,7 @@ class Manifest:
         inputs: `"matrix"`, one tensor of all features, or `"columns"`, one tensor of
             shape `[n]` per feature.
         features: The columns, in the model's order.
-        target: Name of the predicted column.
+        target: Name of the predicted column, or names of several.
         units: The units of inputs and outputs.
         classes: Names of the classes in the order of the probabilities; `None`
             for regression.
@@ -198,7 +198,7 @@ class Manifest:
         recalibration_choice: What was tried as recalibration, what was chosen and why,
             as given to the export; `None` if not given.
         target_notation: How the targets of the training table were written; `None` for
-            plain numbers and texts.
+            plain numbers and texts. Of several targets there is one for each.
         member_weights: Weights of the members of an average of models, in the order
             of the draws; `None` for equal ones.
         familiarity: What the familiarity of a row compares; `None` without one.
@@ -232,7 +232,7 @@ class Manifest:
     task: Literal["regression", "classification"]
     inputs: Literal["matrix", "columns"]
     features: tuple[Feature, ...]
-    target: str | None
+    target: str | tuple[str, ...] | None
     units: str
     classes: tuple[str, ...] | None
     likelihood: Mapping[str, Any]
@@ -251,7 +251,9 @@ class Manifest:
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     recalibration_choice: Mapping[str, Any] | None = None
-    target_notation: Mapping[str, Any] | None = None
+    target_notation: Mapping[str, Any] | tuple[Mapping[str, Any] | None, ...] | None = (
+        None
+    )
     member_weights: tuple[float, ...] | None = None
     familiarity: FamiliarityInfo | None = None
     event: Feature | None = None
@@ -315,11 +317,22 @@ class Manifest:
 
         return None if self.recalibration is None else described(self.recalibration)
 
-    def read_target_notation(self) -> "Notation | None":
-        """Returns how the cells of the target are written."""
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The names of the targets; empty if they are not known."""
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else self.target
+
+    def read_target_notations(self) -> "tuple[Notation | None, ...]":
+        """Returns how the cells of each target are written."""
         from tfbbb.tables.notations import notation_from_dict
 
-        return notation_from_dict(self.target_notation)
+        notations = self.target_notation
+        if not isinstance(notations, tuple):
+            width = self.targets.shape[-1] if self.targets.shape else None
+            notations = (notations,) * (width or 1)
+        return tuple(map(notation_from_dict, notations))
 
     @property
     def becomes_latest(self) -> bool:

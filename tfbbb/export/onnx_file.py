@@ -21,7 +21,7 @@ from tfbbb.base.numbers import int32
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.export.feature_tensors import features_of, input_specs, packing, tensor_specs
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
-from tfbbb.export.writer import class_names
+from tfbbb.export.writer import class_names, one_or_all
 from tfbbb.prediction.answers import summary_outputs
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.mixture import Mixture
@@ -118,7 +118,9 @@ def write_onnx(
     *_, onnxruntime, tf2onnx = import_extra("onnx", *libraries)
     features = features_of(model, schema, feature_names)
     specs = tensor_specs(model, features)
-    dtype = schema.target.dtype if schema and not schema.classes else "float32"
+    dtype = "float32"
+    if schema and not schema.classes:
+        dtype = np.result_type(*(x.dtype for x in schema.target_columns)).name
     pack = packing(model, features)
     answer = _frozen_answer(model, pack, num_samples, seed, dtype)
     function = tf.function(answer, input_signature=specs, autograph=False)
@@ -128,7 +130,7 @@ def write_onnx(
             {"name": feature.name, "kind": feature.kind, "tensor": feature.tensor}
             for feature in features
         ],
-        "target": schema.target.name if schema else target,
+        "target": one_or_all(schema.target_names) if schema else target,
         "units": units,
         "classes": class_names(model.likelihood, schema.classes if schema else classes),
         "num_samples": num_samples,

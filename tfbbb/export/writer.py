@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -54,7 +54,7 @@ def write_saved_model(
     *,
     schema: "Schema | None" = None,
     feature_names: Sequence[str] | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     units: str = "as in the training table",
     classes: Sequence[str] | None = None,
     metrics: Mapping[str, float] | None = None,
@@ -104,7 +104,7 @@ def write_saved_model(
             and classes.
         feature_names: Names of the features without a schema; `x0`, `x1`, ... by
             default.
-        target: Name of the target without a schema.
+        target: Name of the target without a schema, or names of several.
         units: Units of inputs and outputs, in words.
         classes: Names of the classes without a schema; their indices by default.
         metrics: Held-out figures to keep with the model.
@@ -151,12 +151,17 @@ def write_saved_model(
     check_free(path)
     features = features_of(model, schema, feature_names)
     double: Literal["float64"] = "float64"
-    target_dtype = double if schema and schema.target.precise else None
+    columns = schema.target_columns if schema else ()
+    given = [target] if target is None or isinstance(target, str) else target
+    given = schema.target_names if schema else given
+    target_dtype = double if any(column.precise for column in columns) else None
     root, signatures, described = trace_functions(
         model, features, method, num_samples, seed, target_dtype or "float32"
     )
     likelihood = model.likelihood
-    notation = schema.target.notation if schema else None
+    notations = [
+        column.notation.to_dict() if column.notation else None for column in columns
+    ]
     familiarity = model.familiarity
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
@@ -171,7 +176,7 @@ def write_saved_model(
             task=likelihood.task,
             inputs="columns" if has_columns(model) else "matrix",
             features=features,
-            target=schema.target.name if schema else target,
+            target=one_or_all(given),
             units=units,
             classes=names,
             likelihood=_describe_likelihood(likelihood),
@@ -191,7 +196,7 @@ def write_saved_model(
             else recalibration.serialize(model.recalibration),
             lineage=lineage,
             recalibration_choice=recalibration_choice,
-            target_notation=notation.to_dict() if notation else None,
+            target_notation=one_or_all(notations) if any(notations) else None,
             member_weights=likelihood.member_weights,
             familiarity=None
             if familiarity is None
@@ -204,6 +209,11 @@ def write_saved_model(
         manifest = replace(manifest, numpy=numpy_info, files=file_digests(staging))
         destination = staging / MANIFEST_PATH
         destination.write_text(manifest.to_json(), encoding="utf-8")
+
+
+def one_or_all(values: Sequence[Any]) -> Any:
+    """Returns the only one of some values, or all of them."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def class_names(

@@ -105,6 +105,12 @@ def held_out(
     }
 
 
+def by_target(names: Sequence[str], parts: Sequence[Config]) -> Config:
+    """Returns the part of a report on its only target, or on each under `targets`."""
+    named = [{"target": name, **part} for name, part in zip(names, parts, strict=True)]
+    return named[0] if len(named) == 1 else {"targets": named}
+
+
 def explanations(
     split: VarianceSplit,
     places: np.ndarray,

@@ -81,7 +81,7 @@ def answer_table(
     if "probabilities" in outputs:
         best = np.argmax(outputs["probabilities"], axis=1)
         outputs = {**outputs, "class": np.asarray(classes, dtype=object)[best]}
-    labels = classes if targets is None else targets
+    labels = targets if classes is None else classes
     for output, name in _COLUMNS.items():
         if output not in outputs:
             continue

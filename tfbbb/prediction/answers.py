@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -11,7 +12,6 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import bounds_of_scores
 from tfbbb.prediction.joint_reach import joint_reach
-from tfbbb.prediction.marginal import Marginal
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import question_named
 from tfbbb.prediction.summary import summary
@@ -42,7 +42,7 @@ class Answers:
 
     def __init__(
         self,
-        likelihood: Likelihood | Marginal,
+        likelihood: Likelihood,
         recalibration: Any,
         members: int = 1,
         classes: Sequence[str] | None = None,
@@ -115,65 +115,49 @@ class Answers:
         of_outputs: OfOutputs,
         levels: np.ndarray,
         groups: np.ndarray | None = None,
+        *,
+        joint: bool = False,
     ) -> np.ndarray:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
-        `groups` is the index of each row's group, [rows], or None.
+        `groups` is the index of each row's group, [rows], or None. All sides of a
+        joint box lie between quantiles of the same levels.
         """
-        if not self.central_intervals:
-            reach = self._reach(levels, groups)[..., : self.num_targets]
-            return self._between(reach, of_outputs)
+        joint = joint and self.num_targets > 1
+        if joint or not self.central_intervals:
+            reach = self.reach(of_outputs, levels, groups, joint=joint)
+            return bounds_of_scores(
+                np.broadcast_to(reach, (*reach.shape[:-1], self.num_targets)),
+                lambda levels: self.quantiles(of_outputs, levels),
+                discrete=self.likelihood.discrete,
+                limits=self.likelihood.limits,
+            )
         tails = 0.5 - 0.5 * levels
         found = self.quantiles(of_outputs, np.concatenate([tails, 1.0 - tails]))
         return np.stack(np.split(found, 2, axis=1), axis=1)
 
-    def joint_intervals(
-        self,
-        summary: Summary,
-        of_outputs: OfOutputs,
-        levels: np.ndarray,
-        groups: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Returns bounds of boxes that hold all targets of a row, [rows, 2, Q, ..., k].
+    joint_intervals = functools.partialmethod(intervals, joint=True)
 
-        All sides lie between quantiles of the same levels, so that a box is as far out
-        for each target as for the others.
-        """
-        if self.num_targets == 1:
-            return self.intervals(summary, of_outputs, levels, groups)
-        reach = self.joint_reach(of_outputs, levels, groups)
-        return self._between(np.repeat(reach, self.num_targets, axis=-1), of_outputs)
-
-    def joint_reach(
+    def reach(
         self,
         of_outputs: OfOutputs,
         levels: np.ndarray,
         groups: np.ndarray | None = None,
+        *,
+        joint: bool = False,
     ) -> np.ndarray:
-        """Returns the greatest score that boxes contain, [rows, Q, ..., 1].
+        """Returns the greatest score in conformal intervals, [rows or 1, Q, k].
 
-        Of conformal intervals it is that of held-out rows, [1, Q, 1] without groups,
-        else that of draws of the predictive distribution.
+        In joint ones it is [rows or 1, Q, ..., 1], by draws if they are not conformal.
         """
-        if not self.central_intervals:
-            return self._reach(levels, groups)[..., -1:]
-        density = self.recalibration.of_answers
-        return of_outputs(
-            lambda x: joint_reach(density, Mixture(self.likelihood, x), levels)
-        )
-
-    def _reach(self, levels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
-        """Returns the greatest scores in conformal intervals, [rows or 1, Q, k]."""
-        reach = np.asarray(self.recalibration.reach(levels, groups))
-        return reach[np.newaxis] if groups is None else reach
-
-    def _between(self, scores: np.ndarray, of_outputs: OfOutputs) -> np.ndarray:
-        return bounds_of_scores(
-            scores,
-            lambda levels: self.quantiles(of_outputs, levels),
-            discrete=self.likelihood.discrete,
-            limits=self.likelihood.limits,
-        )
+        if self.central_intervals and joint:
+            density = self.recalibration.of_answers
+            return of_outputs(
+                lambda x: joint_reach(density, Mixture(self.likelihood, x), levels)
+            )
+        found = np.asarray(self.recalibration.reach(levels, groups))
+        found = found[np.newaxis] if groups is None else found
+        return found[..., -1:] if joint else found[..., : self.num_targets]
 
     def prediction_sets(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,13 +11,25 @@ from tfbbb.bayes.likelihoods import Likelihood
 
 # A density below it is taken for it: its logarithm stays finite.
 _LEAST_DENSITY = 1e-300
+_BY_TARGET = (
+    "mean",
+    "variance",
+    "location_variance",
+    "cdf",
+    "prob",
+    "quantile",
+    "sample",
+)
 
 
-class Marginal:
-    """The marginal distribution of one target, by arrays of the joint likelihood.
+def marginal(joint: Likelihood, target: int) -> Likelihood:
+    """Returns what answers ask of the likelihood of one target alone, by arrays."""
+    found: Any = _Marginal(joint, target)
+    return cast("Likelihood", found)
 
-    It has what answers ask of a likelihood, [..., 1] where the joint one has [..., k].
-    """
+
+class _Marginal:
+    """Methods return [..., 1] where those of the joint likelihood return [..., k]."""
 
     num_targets = 1
 
@@ -25,9 +37,12 @@ class Marginal:
         self.joint, self._target = joint, slice(target, target + 1)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.joint, name)
+        found = getattr(self.joint, name)
+        if name in _BY_TARGET:
+            return lambda *arguments: found(*arguments)[..., self._target]
+        return found
 
-    def frozen(self) -> Marginal:
+    def frozen(self) -> _Marginal:
         return self
 
     def check_targets(
@@ -36,27 +51,6 @@ class Marginal:
         values = np.asarray(targets, np.float64)
         return values if values.shape[-1:] == (1,) else values[..., np.newaxis]
 
-    def mean(self, outputs: Tensor) -> Tensor:
-        return self.joint.mean(outputs)[..., self._target]
-
-    def variance(self, outputs: Tensor) -> Tensor:
-        return self.joint.variance(outputs)[..., self._target]
-
-    def location_variance(self, outputs: Tensor) -> Tensor:
-        return self.joint.location_variance(outputs)[..., self._target]
-
-    def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        return self.joint.cdf(values, outputs)[..., self._target]
-
-    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        return self.joint.prob(values, outputs)[..., self._target]
-
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> Tensor:
         density = self.prob(targets, outputs)[..., 0]
         return np.log(np.maximum(density, _LEAST_DENSITY))
-
-    def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
-        return self.joint.quantile(levels, outputs)[..., self._target]
-
-    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        return self.joint.sample(outputs, noise)[..., self._target]

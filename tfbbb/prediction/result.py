@@ -17,7 +17,7 @@ from tfbbb.prediction.levels import (
     checked_times,
     explain_infinite,
 )
-from tfbbb.prediction.marginal import Marginal
+from tfbbb.prediction.marginal import marginal
 from tfbbb.prediction.questions import Question, question_named
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Predictive:
         """
         answers, place = self.answers, slice(target, target + 1)
         alone = Answers(
-            Marginal(answers.likelihood, target),
+            marginal(answers.likelihood, target),
             answers.recalibration.of_target(target),
             answers.members,
         )
@@ -334,17 +334,10 @@ class Predictive:
         lower, upper = np.moveaxis(self.ask(question, checked_level(level)), 1, 0)
         return lower[:, 0], upper[:, 0]
 
-    def reach(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns the greatest score in conformal intervals, [rows, Q, k]."""
-        found = np.asarray(
-            self.answers.recalibration.reach(np.asarray(levels), self._groups)
-        )[..., : self.answers.num_targets]
-        return np.broadcast_to(found, (len(self), *found.shape[-2:]))
-
-    def joint_reach(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns the greatest score in joint intervals, [rows, Q, ..., 1]."""
-        found = self.answers.joint_reach(
-            self.of_outputs, np.asarray(levels), self._groups
+    def reach(self, levels: Sequence[float], *, joint: bool = False) -> np.ndarray:
+        """Returns the greatest score in intervals, [rows, Q, k]; see `Answers`."""
+        found = self.answers.reach(
+            self.of_outputs, np.asarray(levels), self._groups, joint=joint
         )
         return np.broadcast_to(found, (len(self), *found.shape[1:]))
 

@@ -103,8 +103,8 @@ def in_boxes(
 ) -> np.ndarray:
     """Returns whether joint intervals hold all targets of a row, [rows, Q, ...]."""
     scores = conformal_scores(prediction, targets).max(axis=-1)[:, np.newaxis]
-    reach = rounded_up(prediction.joint_reach(levels)[..., 0], prediction.discrete)
-    return scores <= reach
+    reach = prediction.reach(levels, joint=True)[..., 0]
+    return scores <= rounded_up(reach, prediction.discrete)
 
 
 def conformal_scores(

@@ -121,13 +121,13 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         """
         return self.predict_dist(X).prediction_set(level)
 
-    def _target_column(
+    def _target_columns(
         self,
         values: np.ndarray,
         *,
         known: bool = False,
         levels: Sequence[object] | None = None,
-    ) -> pa.Array:
+    ) -> list[pa.Array]:
         check_classification_targets(values)
         if not known:
             found = np.unique(values)
@@ -149,7 +149,7 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
                 f"{self.classes_.tolist()}. Received: {values.tolist()[row]!r} in row "
                 f"{row}"
             )
-        return pa.array(codes)
+        return [pa.array(codes)]
 
     def _codes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns indices of labels, and which labels [rows] the fit did not have."""

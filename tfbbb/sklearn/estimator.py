@@ -24,9 +24,9 @@ from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
 from tfbbb.sklearn.given_rows import (
     columns_without_values,
+    given_targets,
     levels_in_order,
     numbers_as_texts,
-    one_target,
     to_table,
 )
 from tfbbb.sklearn.job_fields import PARAMETERS, job_spec
@@ -88,10 +88,10 @@ class Scored:
 
         Args:
             X: Rows as for `fit`.
-            y: Targets, [rows], as for `fit`.
+            y: Targets as for `fit`; of several, R² is the mean of theirs.
             sample_weight: Weight of each row, [rows].
         """
-        values = one_target(self, y, len(np.asarray(y)))
+        values = given_targets(self, y, len(np.asarray(y)))
         if getattr(self, "event", None) is not None:
             from tfbbb.prediction.survival_scores import concordance
 
@@ -130,7 +130,8 @@ class BayesianEstimator(BaseEstimator):
         Args:
             X: A frame of pandas, polars or Arrow, with columns of numbers and of texts
                 in which values may be missing, or an array [rows, features].
-            y: Targets, [rows].
+            y: Targets, [rows], or for a regressor [rows, k]: columns of numbers that
+                are predicted together.
             sample_weight: Weight of each row, [rows]. A row of weight 2 counts as two
                 rows, a row of weight 0 is left out: see
                 `tfbbb.training.train_table`, `row_weights`.
@@ -150,9 +151,9 @@ class BayesianEstimator(BaseEstimator):
         self.__dict__.pop("_fitted", None)
         table = to_table(self, X, reset=True, fewest=MIN_ROWS)
         self.column_names_ = table.column_names
-        values = one_target(self, y, table.num_rows)
+        values = given_targets(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
-        target = _target_name(y, self.column_names_)
+        target = _target_names(y, values, self.column_names_)
         spec = job_spec(self, target=target, task=self._task)
         # Named, so that no column is left out as useless: a selection of columns is
         # a step of a pipeline.
@@ -161,11 +162,15 @@ class BayesianEstimator(BaseEstimator):
         features = [name for name in self.column_names_ if name not in without]
         features, remarks = _with_values(table, features)
         spec = job_spec(self, target=target, task=self._task, features=features)
-        column = self._target_column(values, levels=levels_in_order(y))
-        self._train(table.append_column(target, column), spec, weights, None)
+        columns = self._target_columns(values, levels=levels_in_order(y))
+        self._train(_with_columns(table, target, columns), spec, weights, None)
         schema = self._fitted.trained.schema
         remarks += [reason for _, reason in schema.left_out]
-        target_remarks = [f"Target {target!r}: {x}" for x in schema.target.remarks]
+        target_remarks = [
+            f"Target {column.name!r}: {remark}"
+            for column in schema.target_columns
+            for remark in column.remarks
+        ]
         for remark in (*remarks, *target_remarks):
             warnings.warn(remark, stacklevel=2)
         self.recipe_["remarks"] = [*self.recipe_["remarks"], *remarks]
@@ -177,7 +182,7 @@ class BayesianEstimator(BaseEstimator):
         parent = self._fitted.trained
         table = to_table(self, X, reset=False, fewest=2)
         table = numbers_as_texts(table, parent.schema.features)
-        values = one_target(self, y, table.num_rows)
+        values = given_targets(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
         if self.judgement_.get("convergence", {}).get("loss_falls"):
             warnings.warn(
@@ -197,8 +202,8 @@ class BayesianEstimator(BaseEstimator):
             # Only the first training may count rows more than once.
             training = spec.training.model_copy(update={"kl_schedule": None})
             spec = spec.model_copy(update={"training": training})
-        column = self._target_column(values, known=True)
-        table = table.append_column(spec.target, column)
+        columns = self._target_columns(values, known=True)
+        table = _with_columns(table, spec.targets, columns)
         self._train(table, spec, weights, parent)
         return self
 
@@ -253,11 +258,11 @@ class BayesianEstimator(BaseEstimator):
 
         Args:
             X: Rows as for `fit`.
-            y: Targets, [rows]. A row whose class the fit did not have gets NaN, with
-                a warning that counts such rows.
+            y: Targets as for `fit`. A row whose class the fit did not have gets NaN,
+                with a warning that counts such rows.
         """
         prediction = self.predict_dist(X)
-        values = one_target(self, y, len(prediction))
+        values = given_targets(self, y, len(prediction))
         targets, unseen = self._known_targets(values)
         if getattr(self, "event", None) is not None:
             targets = self._with_events(X, targets)
@@ -283,7 +288,7 @@ class BayesianEstimator(BaseEstimator):
         event = self._fitted.trained.schema.event
         table = to_table(self, X, reset=False, fewest=1)
         events = event.values(table)
-        return np.stack([np.asarray(values, np.float64), events], axis=1)
+        return np.stack([np.asarray(values, np.float64).ravel(), events], axis=1)
 
     def _inputs(self, X: ArrayLike) -> np.ndarray | dict[str, np.ndarray]:
         """Returns rows as inputs of the model."""
@@ -302,10 +307,10 @@ class BayesianEstimator(BaseEstimator):
             seed: Seed of the draws; None for the same ones each time.
 
         Returns:
-            [n, rows], of the type of `classes_` for classes.
+            [n, rows], of the type of `classes_` for classes; of k targets
+            [n, rows, k].
         """
-        drawn = self.predict_dist(X).sample(n, seed=seed)
-        return self._as_targets(drawn.reshape(n, -1))
+        return self._as_targets(self.predict_dist(X).sample(n, seed=seed))
 
     def export(
         self,
@@ -356,14 +361,14 @@ class BayesianEstimator(BaseEstimator):
         return tags
 
     @abstractmethod
-    def _target_column(
+    def _target_columns(
         self,
         values: np.ndarray,
         *,
         known: bool = False,
         levels: Sequence[object] | None = None,
-    ) -> pa.Array:
-        """Returns targets as the column that training reads."""
+    ) -> list[pa.Array]:
+        """Returns targets as the columns that training reads."""
 
     @abstractmethod
     def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -412,10 +417,30 @@ def _with_values(
     return kept, [remark]
 
 
-def _target_name(y: ArrayLike, names: Sequence[str]) -> str:
-    """Returns the name of a series, or `y`, changed if a feature has it."""
-    given = getattr(y, "name", None)
-    name = given if isinstance(given, str) and given.strip() else "y"
-    while name in names:
-        name += "_"
-    return name
+def _target_names(
+    y: ArrayLike, values: np.ndarray, features: Sequence[str]
+) -> tuple[str, ...]:
+    """Returns the names of a series or a frame, or `y`, `y0` and so on.
+
+    They are changed if a feature has them.
+    """
+    given = [getattr(y, "name", None)]
+    names = ["y"]
+    if values.ndim == 2:
+        names = [f"y{place}" for place in range(values.shape[1])]
+        given = list(getattr(y, "columns", names))
+    found: list[str] = []
+    for name, default in zip(given, names, strict=True):
+        name = name if isinstance(name, str) and name.strip() else default
+        while name in features or name in found:
+            name += "_"
+        found.append(name)
+    return tuple(found)
+
+
+def _with_columns(
+    table: pa.Table, names: Sequence[str], columns: Sequence[pa.Array]
+) -> pa.Table:
+    for name, column in zip(names, columns, strict=True):
+        table = table.append_column(name, column)
+    return table

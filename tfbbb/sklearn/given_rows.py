@@ -96,8 +96,11 @@ def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:
     return table
 
 
-def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
-    """Returns `y` as an array [rows]; durations as seconds."""
+def given_targets(estimator: Any, y: ArrayLike, num_rows: int) -> np.ndarray:
+    """Returns `y` as an array [rows], of several targets [rows, k].
+
+    Durations become seconds.
+    """
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but "
@@ -105,11 +108,14 @@ def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
         )
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] > 1:
-        raise ValueError(
-            "y should be a 1d array: a model has one target. Fit one estimator per "
-            "target, for example by `sklearn.multioutput.MultiOutputRegressor`. "
-            f"Received: y of shape {values.shape}"
-        )
+        if estimator._task == "classification":
+            raise ValueError(
+                "y should be a 1d array: a classifier has one target. Fit one per "
+                "target, for example by `sklearn.multioutput.MultiOutputClassifier`. "
+                f"Received: y of shape {values.shape}"
+            )
+        columns = [given_targets(estimator, column, num_rows) for column in values.T]
+        return np.stack(columns, axis=-1)
     values = column_or_1d(values, warn=True)
     if len(values) != num_rows:
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
@@ -58,7 +59,7 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
 
         Args:
             X: New rows, as for `fit`.
-            y: Their targets, [rows].
+            y: Their targets, as for `fit`.
             sample_weight: Their weights, as for `fit`.
         """
         if not hasattr(self, "_fitted"):
@@ -68,47 +69,58 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
     def predict(
         self, X: ArrayLike, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Returns the mean of each row, [rows].
+        """Returns the mean of each row, [rows], of k targets [rows, k].
 
         Args:
             X: Rows as for `fit`.
-            return_std: Whether to return the standard deviations as well, [rows].
+            return_std: Whether to return the standard deviations as well, of the same
+                shape.
         """
         prediction = self.predict_dist(X)
-        mean = np.asarray(prediction.mean[:, 0], np.float64)
+        mean = _of_rows(np.asarray(prediction.mean, np.float64))
         if not return_std:
             return mean
-        return mean, np.asarray(prediction.stddev[:, 0], np.float64)
+        return mean, _of_rows(np.asarray(prediction.stddev, np.float64))
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)
     ) -> np.ndarray:
         """Returns quantiles of each row, [rows, Q], or [rows] for one number.
 
+        Of several targets, an axis of these follows.
+
         Args:
             X: Rows as for `fit`.
             quantiles: A probability strictly between 0 and 1, or Q of them.
         """
-        return self.predict_dist(X).quantile(quantiles)[..., 0]
+        return _of_rows(self.predict_dist(X).quantile(quantiles))
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> np.ndarray:
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.9, joint: bool = False
+    ) -> np.ndarray:
         """Returns the interval that holds y with this probability, [rows, 2].
+
+        Of k targets it is [rows, 2, k].
 
         Args:
             X: Rows as for `fit`.
             level: A probability strictly between 0 and 1.
+            joint: Whether the intervals of all targets of a row hold together: see
+                `tfbbb.Predictive.interval`.
         """
-        return np.concatenate(self.predict_dist(X).interval(level), axis=1)
+        ends = self.predict_dist(X).interval(level, joint=joint)
+        return _of_rows(np.stack(ends, axis=1))
 
-    def _target_column(
+    def _target_columns(
         self,
         values: np.ndarray,
         *,
         known: bool = False,
         levels: Sequence[object] | None = None,
-    ) -> pa.Array:
+    ) -> list[pa.Array]:
         try:
-            return pa.array(np.ascontiguousarray(values, dtype=np.float64))
+            numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+            return [pa.array(np.ascontiguousarray(column)) for column in numbers.T]
         except (TypeError, ValueError):
             raise TableError(
                 "The targets of a regressor must be numbers. "
@@ -116,11 +128,21 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
             ) from None
 
     def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        targets = np.asarray(self._target_column(values))
+        targets = np.stack(self._target_columns(values), axis=-1)
         return targets, np.zeros(len(values), dtype=bool)
 
     def _as_targets(self, drawn: np.ndarray) -> np.ndarray:
-        return drawn
+        return _of_rows(drawn)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _named(self, schema: "Schema") -> "Schema":
         return schema
+
+
+def _of_rows(values: np.ndarray) -> np.ndarray:
+    """Returns values without the axis of targets if there is one target."""
+    return values[..., 0] if values.shape[-1] == 1 else values

@@ -32,6 +32,12 @@ class ColumnSource(Protocol):
         """Returns the values of a column."""
 
 
+def named_targets(names: Sequence[str]) -> str:
+    """Returns the target or the targets, for a sentence."""
+    kind = "target" if len(names) == 1 else "targets"
+    return f"the {kind} {list_names(names)}"
+
+
 def check_column_names(names: Sequence[str], *, where: str = "") -> None:
     """Raises a `TableError` unless the names are text, non-empty and unique."""
     for number, name in enumerate(names, start=1):

@@ -87,15 +87,31 @@ class KnownTargets:
 
 def read_known_targets(
     table: ColumnSource,
-    name: str,
+    names: Sequence[str],
     classes: Sequence[str] | None,
-    notation: Notation | None,
+    notations: Sequence[Notation | None],
 ) -> KnownTargets:
-    """Reads the targets of a table, whatever their cells hold."""
-    check_columns_exist(table, [name], role="target")
+    """Reads the targets of a table, whatever their cells hold.
+
+    Returns numbers [n, k], or class indices [n].
+    """
+    check_columns_exist(table, names, role="target")
+    pairs = list(zip(names, notations, strict=True))
+    if classes is not None:
+        return _read_known_classes(table, *pairs[0], classes)
+    found = [
+        read_known_numbers(Cells.read(table, name).written_for("numeric", x), x)
+        for name, x in pairs
+    ]
+    unusable = {row: x for each in found for row, x in each.unusable.items()}
+    values = np.stack([each.values for each in found], axis=-1)
+    return KnownTargets(values, dict(sorted(unusable.items())))
+
+
+def _read_known_classes(
+    table: ColumnSource, name: str, notation: Notation | None, classes: Sequence[str]
+) -> KnownTargets:
     cells = Cells.read(table, name).written_for("numeric", notation)
-    if classes is None:
-        return read_known_numbers(cells, notation)
     cells = written_as_classes(cells, classes)
     parsed = parse_classes(cells, "categorical", notation)
     missing = missing_values(table, name, notation)

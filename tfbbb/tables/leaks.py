@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -84,8 +84,8 @@ Warned = tuple[str, str] | None
 class Leaks:
     """Examines one feature after the other, then all of them together."""
 
-    def __init__(self, target: ParsedColumn | None = None) -> None:
-        self.target = target
+    def __init__(self, targets: Sequence[ParsedColumn] = ()) -> None:
+        self.targets = targets
         self._seen: dict[bytes, str] = {}
         self._kept: dict[str, FirstRows] = {}
 
@@ -96,7 +96,7 @@ class Leaks:
             (_find_constant, True),
             (self._find_repetition, has_rows),
             (find_identifier, True),
-            (self._find_target, has_rows and self.target is not None),
+            (self._find_target, has_rows),
         )
         hints: list[Hint] = []
         for check, applies in checks:
@@ -110,11 +110,11 @@ class Leaks:
 
     def find_warnings(self, *, held_out_at_random: bool) -> dict[str, list[str]]:
         """Returns sentences on the examined features together, by column."""
-        kept, target, found = self._kept, self.target, list[Warned]()
+        kept, found = self._kept, list[Warned]()
         if held_out_at_random:
-            first = None if target is None else FirstRows.of(target)
+            first = FirstRows.of(self.targets[0]) if self.targets else None
             found = [find_time(kept, first), find_groups(kept)]
-        if target is not None:
+        for target in self.targets:
             found += [_find_follow_up(kept, target), _find_sum(kept, target)]
         warnings: dict[str, list[str]] = {}
         for name, text in filter(None, found):
@@ -132,12 +132,15 @@ class Leaks:
 
     def _find_target(self, column: ParsedColumn) -> Hint | None:
         """Finds a column that gives the target away."""
-        assert self.target is not None
-        if self.target.kind == "categorical":
-            return _compare_classes(column, self.target)
-        if column.kind == "categorical":
-            return None
-        return _compare_numbers(column, self.target)
+        for target in self.targets:
+            found = None
+            if target.kind == "categorical":
+                found = _compare_classes(column, target)
+            elif column.kind != "categorical":
+                found = _compare_numbers(column, target)
+            if found is not None:
+                return found
+        return None
 
 
 def _find_constant(column: ParsedColumn) -> Hint | None:

@@ -16,6 +16,7 @@ from tfbbb.tables.column_names import (
     check_column_names,
     check_columns_exist,
     describe_missing_columns,
+    named_targets,
 )
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.leaks import Leaks
@@ -52,14 +53,14 @@ def infer_features(
     names: Sequence[str],
     overrides: Mapping[str, Override],
     rows: np.ndarray | None = None,
-    target: ParsedColumn | None = None,
+    targets: Sequence[ParsedColumn] = (),
     *,
     required: bool = False,
     refuses: bool = True,
     held_out_at_random: bool = True,
 ) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
     """Infers the features of a table, and which columns are left out and why."""
-    leaks = Leaks(target)
+    leaks = Leaks(targets)
     features: list[Column] = []
     spare: list[Column] = []
     left_out: dict[str, str] = {}
@@ -166,13 +167,14 @@ class Schema:
 
     Attributes:
         features: The columns that the model reads, in order; one with a role is last.
-        target: The column that the model predicts.
+        target: The column that the model predicts, the first of several.
         task: `"regression"` or `"classification"`.
         classes: The distinct values of the target in order, as text; empty for a
             regression.
         left_out: Names of the columns that were left out, each with the reason.
         event: The column that says whether the event of a time happened; None if no
             time is cut off.
+        more_targets: The other columns of numbers that the model predicts.
 
     Example:
     >>> import pyarrow as pa
@@ -195,12 +197,13 @@ class Schema:
     classes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     event: Column | None = None
+    more_targets: tuple[Column, ...] = ()
 
     @classmethod
     def infer(
         cls,
         table: TableLike,
-        target: str,
+        target: str | Sequence[str],
         *,
         task: Task | None = None,
         features: Sequence[str] | None = None,
@@ -209,7 +212,7 @@ class Schema:
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
         held_out_at_random: bool = True,
-        target_choice: TargetChoice | None = None,
+        target_choice: TargetChoice | Mapping[str, TargetChoice] | None = None,
     ) -> "Schema":
         """Infers the schema of a table.
 
@@ -226,7 +229,8 @@ class Schema:
         Args:
             table: Features and target, as a table of pyarrow, pandas or polars, a
                 mapping from column names to values, or a list of rows as mappings.
-            target: Name of the column to predict.
+            target: Name of the column to predict, or names of several columns of
+                numbers that are predicted together.
             task: `"regression"` or `"classification"`. By default classification for
                 text and booleans, regression for numbers. Integers can be classes too.
             features: Names of the columns to predict from; all others by default.
@@ -240,7 +244,8 @@ class Schema:
                 default.
             held_out_at_random: Whether rows that measure a model are held out at
                 random. Then columns have warnings of an order in time and of groups.
-            target_choice: How the target is read, if rows without one were left out.
+            target_choice: How the target is read, if rows without one were left out;
+                of several targets by name.
 
         Returns:
             The schema.
@@ -261,17 +266,27 @@ class Schema:
             count = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
             raise TableError(f"The table has {count}; at least {MIN_ROWS} are needed.")
         rows = None if training_rows is None else np.asarray(training_rows)
-        check_columns_exist(table, [target], role="target")
+        targets = (target,) if isinstance(target, str) else tuple(target)
+        if len(targets) > 1:
+            if task == "classification":
+                raise TableError(
+                    "Several targets are predicted together only if they are numbers; "
+                    "train a model for each target of classes."
+                )
+            task = "regression"
+        check_column_names(targets)
+        check_columns_exist(table, targets, role="target")
         required = features is not None
         if features is None:
-            beside = (target, exposure, event)
+            beside = (*targets, exposure, event)
             features = [name for name in table.column_names if name not in beside]
         if not features:
             raise TableError(
-                f"The table has no column other than the target {target!r}."
+                f"The table has no column other than {named_targets(targets)}."
             )
-        if target in features:
-            raise TableError(f"The target {target!r} cannot be a feature as well.")
+        for name in targets:
+            if name in features:
+                raise TableError(f"The target {name!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
         asked: tuple[tuple[str | None, Role], ...] = (
@@ -282,15 +297,21 @@ class Schema:
             if name is not None:
                 check_columns_exist(table, [name], role=role)
         overrides = parse_overrides(columns or {}, table.column_names)
-        found = infer_target(
-            table, target, task, rows, overrides.get(target), target_choice
-        )
+        choices = target_choice
+        if not isinstance(choices, Mapping):
+            choices = {} if choices is None else {targets[0]: choices}
+        found, *more = [
+            infer_target(
+                table, name, task, rows, overrides.get(name), choices.get(name)
+            )
+            for name in targets
+        ]
         columns_to_read, left_out = infer_features(
             table,
             features,
             overrides,
             rows,
-            found.parsed,
+            tuple(each.parsed for each in (found, *more)),
             required=required,
             held_out_at_random=held_out_at_random,
         )
@@ -308,6 +329,7 @@ class Schema:
             classes=found.classes,
             left_out=left_out,
             event=roles.get("event"),
+            more_targets=tuple(each.column for each in more),
         )
 
     def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
@@ -338,11 +360,16 @@ class Schema:
                 "No column has a value in the training rows, so there is nothing to "
                 "learn from."
             )
+        target, *more = [
+            refit_target(source, column, self.task, rows)
+            for column in self.target_columns
+        ]
         return replace(
             self,
             features=tuple(features),
-            target=refit_target(source, self.target, self.task, rows),
+            target=target,
             left_out=tuple(left_out.items()),
+            more_targets=tuple(more),
         )
 
     @property
@@ -355,6 +382,16 @@ class Schema:
         """The name of the feature that a count is proportional to, if there is one."""
         names = [column.name for column in self.features if column.role == "exposure"]
         return names[0] if names else None
+
+    @property
+    def target_columns(self) -> tuple[Column, ...]:
+        """The target, and any more of them."""
+        return (self.target, *self.more_targets)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The names of the targets."""
+        return tuple(column.name for column in self.target_columns)
 
     @property
     def input_format(self) -> Literal["matrix", "columns"]:
@@ -434,13 +471,13 @@ class Schema:
         return RowWarnings(self.features).find(columns, columns.unreadable).by_row()
 
     def targets(self, table: TableLike) -> np.ndarray:
-        """Reads the target of a table, in raw units.
+        """Reads the targets of a table, in raw units.
 
         Args:
-            table: A table, as for `infer`, with the target column.
+            table: A table, as for `infer`, with the columns of the targets.
 
         Returns:
-            `[n, 1]` for a regression, float32, or float64 if the numbers differ too
+            `[n, k]` for a regression, float32, or float64 if the numbers differ too
             little for it, and `[n, 2]` with an event, 0 or 1; int32 class indices `[n]`
             for a classification.
 
@@ -449,17 +486,19 @@ class Schema:
                 kind, or not one of the classes.
         """
         table = as_source(table)
-        name = self.target.name
-        check_columns_exist(table, [name], role="target")
-        values = read_target(table, name, self.classes, self.target.notation)
+        check_columns_exist(table, self.target_names, role="target")
+        columns = [
+            read_target(table, column.name, self.classes, column.notation)
+            for column in self.target_columns
+        ]
         if self.classes:
-            return values
-        columns = [values]
+            return columns[0]
         if self.event is not None:
             check_columns_exist(table, [self.event.name], role="event")
             columns.append(self.event.values(table))
             check_role(self.event.name, "event", columns[-1])
-        return np.stack(columns, axis=1).astype(self.target.dtype)
+        dtype = np.result_type(*(column.dtype for column in self.target_columns))
+        return np.stack(columns, axis=-1).astype(dtype)
 
     def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""
@@ -470,6 +509,7 @@ class Schema:
             "classes": list(self.classes),
             "left_out": dict(self.left_out),
             "event": None if self.event is None else self.event.to_dict(),
+            "more_targets": [column.to_dict() for column in self.more_targets],
         }
 
     @classmethod
@@ -482,4 +522,5 @@ class Schema:
             classes=tuple(values["classes"]),
             left_out=tuple(values.get("left_out", {}).items()),
             event=Column.from_dict(values["event"]) if values.get("event") else None,
+            more_targets=tuple(map(Column.from_dict, values.get("more_targets", ()))),
         )

@@ -10,7 +10,7 @@ import numpy as np
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
-from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
+from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines, one_by_one
 from tfbbb.judging.evaluation.exact_linear import (
     describe_exact_linear_columns,
     find_exact_linear_columns,
@@ -123,23 +123,38 @@ class TrainingBaselines:
         except TooSlowError:
             was_too_slow = True
         if outputs is not None:
-            predicted[GRADIENT_BOOSTING] = score_gradient_boosting(
-                outputs,
-                targets,
-                folds_of_rows,
-                weights=weights,
-                num_classes=len(schema.classes),
-                discrete=discrete,
-                relative=of_all.relative_exposures(inputs),
-                masses=masses,
-            )
-        linear = predicted.get(LINEAR_MODEL)
+            of_targets = [
+                score_gradient_boosting(
+                    of_target,
+                    y,
+                    folds_of_rows,
+                    weights=weights,
+                    num_classes=len(schema.classes),
+                    discrete=discrete,
+                    relative=of_all.relative_exposures(inputs),
+                    masses=masses,
+                )
+                for of_target, y in zip(
+                    outputs, one_by_one(targets, len(outputs)), strict=True
+                )
+            ]
+            predicted[GRADIENT_BOOSTING] = PredictedRows.together(of_targets)
         exact: tuple[str, ...] = ()
+        linear = predicted.get(LINEAR_MODEL)
         is_plain = schema.exposure is None and schema.event is None
-        if is_plain and linear is not None and is_nearly_exact(linear, targets):
-            exact = find_exact_linear_columns(
-                of_all.encoding, *parts[0].fitted[:2], *parts[0].measured[:2]
-            )
+        if is_plain and linear is not None:
+            train, truth, _ = parts[0].fitted
+            held_out, y, _ = parts[0].measured
+            for place, of_target in enumerate(linear.of_targets or (linear,)):
+                column = [place]
+                if not exact and is_nearly_exact(of_target, targets[:, column]):
+                    exact = find_exact_linear_columns(
+                        of_all.encoding,
+                        train,
+                        truth[:, column],
+                        held_out,
+                        y[:, column],
+                    )
         return cls(schema, targets, weights, of_all, predicted, exact, was_too_slow)
 
     @property
@@ -160,7 +175,12 @@ class TrainingBaselines:
             others[PARENT] = parent
         predicted = {MODEL: model, **others}
         judgement = judge(
-            predicted, self.targets, places, self.weights, self.schema.classes
+            predicted,
+            self.targets,
+            places,
+            self.weights,
+            self.schema.classes,
+            self.schema.target_names,
         )
         said = []
         beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
@@ -215,8 +235,8 @@ def _boosted(
     num_classes: int,
     seconds: float,
     unit: float,
-) -> np.ndarray | None:
-    """Returns the outputs of gradient boosting for all measured rows, in order."""
+) -> list[np.ndarray] | None:
+    """Returns the outputs of gradient boosting for all measured rows, by target."""
     encodings = [part.baselines.encoding for part in parts]
     if num_rows < FEWEST_ROWS_TO_JUDGE or not all(each.width for each in encodings):
         return None
@@ -227,19 +247,24 @@ def _boosted(
         if relative is not None:
             targets = targets / relative[:, np.newaxis]
             weights = relative if weights is None else weights * relative
-        outputs = fit_gradient_boosting(
-            encoding.transform(inputs),
-            targets,
-            encoding.transform(part.measured[0]),
-            weights=weights,
-            num_classes=num_classes,
-            fits=len(parts),
-            seconds=seconds,
-        )
+        features, measured = map(encoding.transform, (inputs, part.measured[0]))
+        columns = one_by_one(targets, 1 if num_classes else targets.shape[1])
+        outputs = [
+            fit_gradient_boosting(
+                features,
+                y,
+                measured,
+                weights=weights,
+                num_classes=num_classes,
+                fits=len(parts) * len(columns),
+                seconds=seconds,
+            )
+            for y in columns
+        ]
         # Rates per the unit of all.
-        found.append(outputs * (unit / part.baselines.unit))
+        found.append([each * (unit / part.baselines.unit) for each in outputs])
     back = np.argsort(np.concatenate([part.places for part in parts]))
-    return np.concatenate(found)[back]
+    return [np.concatenate(of_parts)[back] for of_parts in zip(*found, strict=True)]
 
 
 def _sample(rows: MemoryRows, weights: np.ndarray | None, num_features: int) -> Rows:
@@ -263,7 +288,9 @@ def describe_convergence(
         said.append("The loss was still falling at the end: train more epochs.")
     noise = None
     if aleatoric is not None:
-        noise, spread = float(np.sqrt(np.median(aleatoric))), float(np.std(targets))
+        noises, spreads = np.sqrt(np.median(aleatoric, axis=0)), np.std(targets, axis=0)
+        place = int(np.argmin(noises / spreads[: len(noises)]))
+        noise, spread = float(noises[place]), float(spreads[place])
         if resolution is not None and noise <= _NEAR_ROUNDING * resolution:
             said.append(
                 "The noise is at its floor, the rounding of the targets to steps of "

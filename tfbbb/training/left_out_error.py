@@ -74,9 +74,11 @@ def is_off(
     """Returns whether the sum of predictions is off: see `compare_sums`."""
     if hasattr(prediction, "probabilities") or getattr(prediction, "censored", False):
         return False
-    mean = np.asarray(prediction.mean)
-    rows = PredictedRows(np.zeros(len(targets)), mean, weights=weights)
-    return bool(compare_sums(rows, targets)["off"])
+    log_prob, means = np.zeros(len(targets)), np.asarray(prediction.mean)
+    return any(
+        compare_sums(PredictedRows(log_prob, mean, weights=weights), of_target)["off"]
+        for mean, of_target in zip(means.T, np.asarray(targets).T, strict=True)
+    )
 
 
 def competes(

@@ -37,7 +37,7 @@ def make_network(
         schema, piecewise_linear=spec.numeric_encoding == "piecewise_linear"
     )
     likelihood = make_likelihood(spec.likelihood, schema)
-    num_outputs = likelihood.num_outputs(len(schema.classes) or 1)
+    num_outputs = likelihood.num_outputs(len(schema.classes or schema.target_columns))
     num_outputs -= likelihood.exposure
     layers = spec.complete_layers(num_outputs)
     names = [f"hidden_{number}" for number in range(1, len(layers))] + ["output"]

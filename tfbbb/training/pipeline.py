@@ -21,6 +21,7 @@ from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
+from tfbbb.tables.column_names import named_targets
 from tfbbb.training.candidates import (
     sees_more_rows,
     train_after_trial,
@@ -56,6 +57,7 @@ from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.target_likelihood import (
     MOST_ROWS,
+    SEVERAL_TARGETS,
     LikelihoodChoice,
     bounds_of_targets,
     choose_likelihood,
@@ -237,7 +239,7 @@ def calibrate_model(run: Run) -> Run:
     if run.prepared.schema.task == "regression":
         # The levels of the figures, whose quantiles are kept.
         held = np.asarray(in_intervals(calibrated.prediction, targets, LEVELS))
-        covered = held[:, LEVELS.index(LEVEL)].mean(axis=1)
+        covered = held[:, LEVELS.index(LEVEL)]
     scored = PredictedRows.score(calibrated.prediction, targets, covered)
     apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob, weights)
     return replace(
@@ -300,7 +302,8 @@ def judge_model(run: Run) -> Run:
     judgement["learned"] &= not out_of_time or beats_constant(compared, STANDARD_ERRORS)
     beaten = _compare_with_serving(run, judgement)
     judgement["verdict"] = verdict(judgement)
-    is_off = judgement.get("sums", {}).get("off", False)
+    judged = [judgement, *judgement.get("targets", ())]
+    is_off = any(each.get("sums", {}).get("off", False) for each in judged)
     judgement["becomes_latest"] = run.spec.publishes(
         judgement["learned"] and not beaten and not is_off
     )
@@ -400,6 +403,8 @@ def _choose_likelihood(spec: JobSpec, prepared: Prepared) -> LikelihoodChoice | 
     """Returns the likelihood of a target of numbers, unless the spec names one."""
     if spec.model.likelihood is not None or prepared.schema.task != "regression":
         return None
+    if prepared.schema.more_targets:
+        return LikelihoodChoice(SEVERAL_TARGETS)
     rows, seed = prepared.rows, spec.training.seed
     batches = rows.batches(MOST_ROWS, seed=seed).take(1)
     inputs, targets, *_ = batches.as_numpy_iterator().next()
@@ -439,12 +444,12 @@ def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
         for network in networks:
             network.likelihood.adapt(
                 targets,
-                double=prepared.schema.target.precise,
+                double=targets.dtype == np.float64,
                 exposures=prepared.rows.exposures(),
             )
             if network.likelihood.unbounded:
                 network.likelihood.bounds = bounds_of_targets(targets)
     except ValueError as error:
-        name = prepared.schema.target.name
-        raise TableError(f"The target {name!r} cannot be learned: {error}") from None
+        names = named_targets(prepared.schema.target_names)
+        raise TableError(f"T{names[1:]} cannot be learned: {error}") from None
     return networks

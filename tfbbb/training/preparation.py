@@ -91,7 +91,7 @@ def prepare(
         row_weights = row_weights[kept]
     if schema is not None:
         _check_columns(table, schema)
-    whole = schema or infer_schema(table, spec, found.choice)
+    whole = schema or infer_schema(table, spec, found.choices)
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
     num_folds = 0
@@ -200,8 +200,8 @@ def _with_useful_time(
         )
         found = baselines.predict({name: measured[name] for name in names}, true)
         linear = found[baselines.models[-1].name]
-        squares = np.square(linear.mean[:, 0] - true.reshape(len(true), -1)[:, 0])
-        losses.append(-linear.log_prob if schema.classes else squares)
+        errors = -linear.log_prob if schema.classes else linear.errors(true)
+        losses.append(errors)
     worse = losses[0] - losses[1]
     error = worse.std() / np.sqrt(len(worse))
     if worse.mean() < max(_WORSE_ERROR * losses[1].mean(), 2.0 * error):
@@ -269,16 +269,18 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
     likelihood = make_likelihood(spec.model.likelihood, schema)
     if likelihood.support is None:
         return
-    targets = schema.targets(table)[:, 0].astype(np.float64)
-    other = ~likelihood.support.contains(targets)
-    if other.any():
-        row = first_row(other)
-        raise TableError(
-            f"The target {schema.target.name!r} has the value {targets[row - 1]:g} in "
-            f"row {row}, but targets of {type(likelihood).__name__} must be "
-            f"{likelihood.support.description}; use another likelihood or other "
-            "units, or drop such rows."
-        )
+    every = schema.targets(table).astype(np.float64)
+    # An event may follow.
+    for name, targets in zip(schema.target_names, every.T, strict=False):
+        other = ~likelihood.support.contains(targets)
+        if other.any():
+            row = first_row(other)
+            raise TableError(
+                f"The target {name!r} has the value {targets[row - 1]:g} in row {row}, "
+                f"but targets of {type(likelihood).__name__} must be "
+                f"{likelihood.support.description}; use another likelihood or other "
+                "units, or drop such rows."
+            )
 
 
 def _open(
@@ -340,9 +342,12 @@ def choose_columns(
 
     names = [column.name for column in schema.predictors]
     columns = named_columns(inputs, names)
-    values = np.asarray(targets, np.float64).reshape(len(targets), -1)[:, :1]
+    values = np.asarray(targets, np.float64).reshape(len(targets), -1)
     if schema.event is not None:
-        values = np.log(values)
+        values = np.log(values[:, :1])
+    if schema.more_targets:
+        # Their weights are compared with each other.
+        values = values / values.std(axis=0)
     if schema.exposure is not None:
         exposures = columns.pop(schema.exposure).astype(np.float64)
         values = values / exposures[:, np.newaxis]

@@ -23,7 +23,7 @@ from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.recalibration.factors import scaled, scaling
 from tfbbb.prediction.recalibration.fitting import labels_of
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.target_scores import cdf_step, in_intervals
+from tfbbb.prediction.target_scores import cdf_step, in_boxes, in_intervals
 from tfbbb.scores.metrics import (
     brier_score,
     calibration_error,
@@ -215,12 +215,19 @@ def _regression_figures(
             "integrated_brier_score": float(np.average(scores, weights=weights)),
             **_coverage(prediction, targets, weights),
         }
-    errors = np.mean(np.square(prediction.mean - targets), axis=1)
-    distances = np.mean(np.abs(prediction.mean - targets), axis=1)
+    differences, joint = prediction.mean - targets, {}
+    if targets.shape[1] > 1:
+        # In units of the spread of each.
+        differences = differences / targets.std(axis=0)
+        (held,) = in_boxes(prediction, targets, [0.9]).T
+        joint["joint_coverage_90"] = float(np.average(held, weights=weights))
+    errors = np.mean(np.square(differences), axis=1)
+    distances = np.mean(np.abs(differences), axis=1)
     return {
         "rmse": float(np.sqrt(np.average(errors, weights=weights))),
         "mean_absolute_error": float(np.average(distances, weights=weights)),
         **_coverage(prediction, targets, weights),
+        **joint,
         "calibration_error": calibration_error(
             prediction, targets, sample_weight=weights
         ),

@@ -63,10 +63,10 @@ class TrainingRecord:
                 "training.kl_schedule",
             )
         _check_network(self.spec)
-        if spec.target != self.spec.target:
+        if spec.targets != self.spec.targets:
             raise SpecError(
-                f"The target must be that of the parent version, {self.spec.target!r}. "
-                f"Received: target={spec.target!r}",
+                "The target must be that of the parent version, "
+                f"{list_names(self.spec.targets)}. Received: target={spec.target!r}",
                 "target",
             )
         event = None if self.schema.event is None else self.schema.event.name

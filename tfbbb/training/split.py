@@ -1,9 +1,9 @@
 """Finds the rows of a table with a target, and holds some of them out."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from tfbbb.tables.column_names import (
     ColumnSource,
     check_column_names,
     check_columns_exist,
+    named_targets,
 )
 from tfbbb.tables.groups_and_times import group_repeated_rows, read_groups, read_times
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.target import RowsWithTarget, missing_values, rows_with_target
+from tfbbb.tables.target import missing_values, rows_with_target
 from tfbbb.tables.target_choice import TargetChoice
 from tfbbb.tables.values import are_numbers, first_row
 from tfbbb.training.spec import JobSpec
@@ -112,7 +113,7 @@ def split_rows(
     training, held_out = split(table.num_rows, fraction, groups=groups, **options)
     if not len(held_out) and validation.group is not None:
         raise TableError(
-            f"Each class of the target {spec.target!r} has its rows in one group of "
+            f"Each class of {named_targets(spec.targets)} has its rows in one group of "
             f"the group column {validation.group!r}, so no group can be held out; use "
             "another column."
         )
@@ -121,8 +122,8 @@ def split_rows(
         training, held_out = split(table.num_rows, fraction, **options)
     if not len(held_out):
         raise TableError(
-            f"The target {spec.target!r} has {len(training)} classes of one row each, "
-            "so no row can be held out; group its classes."
+            f"The target {spec.targets[0]!r} has {len(training)} classes of one row "
+            "each, so no row can be held out; group its classes."
         )
     return Split(training, held_out[:_MOST_MEASURED], groups, description=description)
 
@@ -232,8 +233,17 @@ def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     return marked
 
 
+class RowsWithTargets(NamedTuple):
+    """Which rows `[n]` have all targets, and how each target is read, by name."""
+
+    known: np.ndarray
+    choices: Mapping[str, TargetChoice]
+
+
 def infer_schema(
-    table: ColumnSource, spec: JobSpec, choice: TargetChoice | None = None
+    table: ColumnSource,
+    spec: JobSpec,
+    choices: Mapping[str, TargetChoice] | None = None,
 ) -> Schema:
     """Infers the schema of a table in which every row has a target."""
     columns = dict(spec.columns)
@@ -247,14 +257,14 @@ def infer_schema(
             columns.setdefault(validation.time, "number")
     schema = Schema.infer(
         table,
-        spec.target,
+        spec.targets,
         task=spec.asked_task,
         features=spec.features,
         exposure=spec.exposure,
         event=spec.event,
         columns=columns,
         held_out_at_random=validation.decided_by is None,
-        target_choice=choice,
+        target_choice=choices,
     )
     reasons = dict(schema.left_out)
     if decided_by in reasons:
@@ -268,21 +278,25 @@ def _is_of_numbers(table: ColumnSource, name: str) -> bool:
 
 def find_rows_with_target(
     table: ColumnSource, spec: JobSpec, schema: Schema | None = None
-) -> RowsWithTarget:
-    """Finds which rows of a table have a target."""
-    name = spec.target
+) -> RowsWithTargets:
+    """Finds which rows of a table have their target, or all of several."""
     check_column_names(table.column_names)
-    check_columns_exist(table, [name], role="target")
-    if schema is not None:
-        target = schema.target
-        found = RowsWithTarget(
-            ~missing_values(table, name, target.notation),
-            TargetChoice(schema.task, target.notation, target.remarks),
-        )
-    else:
-        text = spec.columns.get(name)
-        override = None if text is None else Override.parse(text)
-        found = rows_with_target(table, name, spec.asked_task, override)
-    if len(found.known) and not found.known.any():
-        raise TableError(f"The target {name!r} has no values; name another column.")
-    return found
+    check_columns_exist(table, spec.targets, role="target")
+    every, choices = np.ones(table.num_rows, dtype=bool), {}
+    known_targets = () if schema is None else schema.target_columns
+    for place, name in enumerate(spec.targets):
+        if schema is not None:
+            target = known_targets[place]
+            known = ~missing_values(table, name, target.notation)
+            choice = TargetChoice(schema.task, target.notation, target.remarks)
+        else:
+            text = spec.columns.get(name)
+            override = None if text is None else Override.parse(text)
+            known, choice = rows_with_target(table, name, spec.asked_task, override)
+        if len(known) and not known.any():
+            raise TableError(f"The target {name!r} has no values; name another column.")
+        every &= known
+        choices[name] = choice
+    if len(every) and not every.any():
+        raise TableError(f"No row has all of {named_targets(spec.targets)}.")
+    return RowsWithTargets(every, choices)

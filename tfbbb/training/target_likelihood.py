@@ -43,6 +43,8 @@ _FEWEST_GRADES, _MOST_GRADES, _GREATEST_GRADE = 3, 10, 1_000_000
 _FINE = 0.02
 # The rows are drawn at random, and two modes gain more than other likelihoods.
 _ENOUGH_FOR_MODES = 600
+# Of targets that vary together.
+SEVERAL_TARGETS = likelihoods.make("multivariate_normal", heteroscedastic=True)
 # A step of this part of the standard deviation, or less, changes no noise.
 _LEAST_STEP = 1e-4
 _DECIMALS = range(-6, 7)

@@ -37,20 +37,25 @@ def with_target_means(
         m = (sum of y) / (n + k),    k = variance within texts / variance between them
 
     which is the best linear prediction (Micci-Barreca 2001), of the normal scores of
-    numbers (with an exposure, of rates) or of the indicator of the second of two
-    classes. A training row has the mean of the rows in other folds, and one of the
-    `last` rows that of the earlier ones, so that no row is told its own target. Columns
-    whose means do not correlate with the targets stay as they are.
+    numbers (with an exposure, of rates; of several targets their mean) or of the
+    indicator of the second of two classes. A training row has the mean of the rows in
+    other folds, and one of the `last` rows that of the earlier ones, so that no row is
+    told its own target. Columns whose means do not correlate with the targets stay as
+    they are.
     """
     if not any(column.buckets for column in schema.features) or len(schema.classes) > 2:
         return schema, {}
     targets = schema.targets(table).astype(np.float64)
-    # Of a time that may be cut off, how long it ran.
-    targets = targets.reshape(len(targets), -1)[:, 0]
+    targets = targets.reshape(len(targets), -1)
+    if schema.event is not None:
+        # How long it ran.
+        targets = targets[:, :1]
     for column in schema.features:
         if column.role == "exposure":
-            targets = targets / column.values(table)
-    values = targets if schema.classes else normal_scores(targets)
+            targets = targets / column.values(table)[:, np.newaxis]
+    values = targets[:, 0]
+    if not schema.classes:
+        values = np.mean([normal_scores(column) for column in targets.T], axis=0)
     values = values - values.mean()
     groups = np.arange(len(values)) if groups is None else groups
     if len(np.unique(groups)) < _FOLDS:

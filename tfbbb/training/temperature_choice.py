@@ -173,7 +173,8 @@ def _fit_factor(
     except ValueError:
         return 1.0
     if isinstance(fitted, VarianceScaling):
-        return fitted.factors[0]
+        # One for all targets.
+        return float(np.exp(np.mean(np.log(fitted.factors))))
     return fitted.temperature
 
 

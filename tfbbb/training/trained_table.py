@@ -18,19 +18,21 @@ from tfbbb.base.types import Config
 from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
-from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines
+from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines, one_by_one
 from tfbbb.judging.explain.effects import effect
 from tfbbb.judging.explain.importance import permutation_importance
-from tfbbb.judging.explain.rows import Rows, predicted, sampled
+from tfbbb.judging.explain.rows import Rows, of_targets, predicted, sampled
 from tfbbb.judging.explain.variance_split import variance_split
 from tfbbb.judging.report import (
     FORMAT,
     MOST_ROWS,
+    by_target,
     calibration,
     explanations,
     held_out,
     rounded,
 )
+from tfbbb.judging.types import Model
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema, TableScan
@@ -190,6 +192,8 @@ class VersionReport:
     model: BayesianModel
     columns: Sequence[str]
     figures: Config
+    target_names: Sequence[str]
+    of_targets: Sequence[Config]
     diagnosis: Diagnosis
     rows: Rows
     targets: np.ndarray
@@ -203,19 +207,29 @@ class VersionReport:
         """Measures a trained model on the rows that its metrics are of."""
         model, schema, calibrated = run.best.model, run.prepared.schema, run.calibrated
         recipe, targets, places = run.recipe, run.targets, run.places
-        prediction = calibrated.prediction
+        prediction: Any = calibrated.prediction
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
+        predictions = [prediction]
+        if schema.more_targets:
+            number = len(schema.target_columns)
+            predictions = [prediction.of_target(place) for place in range(number)]
+        measured: list[Config] = [
+            {
+                "calibration": calibration(alone, y, generator),
+                "held_out": held_out(alone, y, places, classes, generator),
+            }
+            for alone, y in zip(
+                predictions, one_by_one(targets, len(predictions)), strict=True
+            )
+        ]
         figures = {
             "task": schema.task,
-            "target": schema.target.name,
             "classes": classes,
             "metrics": dict(calibrated.metrics),
             "metrics_from": recipe["metrics_from"],
             "judgement": dict(run.judgement),
             "remarks": list(recipe["remarks"]),
-            "calibration": calibration(prediction, targets, generator),
-            "held_out": held_out(prediction, targets, places, classes, generator),
             "tried": {
                 "chosen": recipe["chosen"],
                 "networks": recipe["tried"],
@@ -231,6 +245,8 @@ class VersionReport:
                 [column.name for column in schema.predictors], run.baselines.of_all
             ),
             figures,
+            schema.target_names,
+            measured,
             diagnosed(model, prediction, targets, None),
             Rows.read(run.inputs, names).take(chosen),
             targets[chosen],
@@ -242,17 +258,44 @@ class VersionReport:
 
     def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
         """Explains the model, and returns the report."""
-        end_of_importance = clock() + 0.5 * self.seconds
-        end = end_of_importance + 0.5 * self.seconds
-        model, rows = self.model, self.rows
-        names = list(rows.columns)
+        number = len(self.of_targets)
+        models = of_targets(self.model, number)
+        explained: list[Config] = []
+        shares: list[float] = []
+        for model, y in zip(models, one_by_one(self.targets, number), strict=True):
+            found, share = self._explain(model, y, clock, self.seconds / number)
+            explained.append(found)
+            shares += [] if share is None else [share]
+        share = float(np.mean(shares)) if shares else None
+        parts = zip(self.of_targets, explained, strict=True)
+        report: Config = rounded(
+            {
+                "format": FORMAT,
+                **self.figures,
+                "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
+                **by_target(self.target_names, [one | more for one, more in parts]),
+            }
+        )
+        return report
+
+    def _explain(
+        self,
+        model: Model,
+        targets: np.ndarray,
+        clock: Callable[[], float],
+        seconds: float,
+    ) -> tuple[Config, float | None]:
+        """Returns the explanations of one target, and its epistemic share."""
+        end_of_importance = clock() + 0.5 * seconds
+        end = end_of_importance + 0.5 * seconds
+        rows, names = self.rows, list(self.rows.columns)
         split = variance_split(predicted(model, rows, None, None))
         importance, effects = None, []
         if clock() < end_of_importance:
             importance = permutation_importance(
                 model,
                 rows.inputs,
-                self.targets,
+                targets,
                 names=names,
                 repeats=1,
                 max_rows=max(_FEWEST_ROWS, _ROWS_TIMES_COLUMNS // len(names)),
@@ -276,17 +319,10 @@ class VersionReport:
                 if rows.has_values(name)
             ]
         share = share_of_total(split.epistemic, split.epistemic + split.aleatoric)
-        found: Config = rounded(
-            {
-                "format": FORMAT,
-                **self.figures,
-                "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
-                **explanations(
-                    split, self.places, importance, effects, names, self.num_rows
-                ),
-            }
+        found = explanations(
+            split, self.places, importance, effects, names, self.num_rows
         )
-        return found
+        return found, share
 
 
 def _spellings(
@@ -300,9 +336,15 @@ def _spellings(
 
 def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:
     """Returns the columns, those with the greatest weight in a linear model first."""
-    weights = baselines.models[-1].weights
-    if weights is None:
+    # Of several targets, in units of what is left of each.
+    found = [
+        model.weights / (model.scale or 1.0)
+        for model in baselines.models
+        if model.weights is not None
+    ]
+    if not found:
         return list(names)
+    weights = np.concatenate(found, axis=1)
     sizes, first = {}, 0
     for column in baselines.encoding.columns:
         part = np.abs(weights[first : first + column.width])

@@ -340,7 +340,7 @@ def _split(source: pa.Table, spec: JobSpec) -> tuple[pa.Table, pa.Table]:
     """Returns the rows of the trials and the test rows, all with a target."""
     found = find_rows_with_target(source, spec)
     table = source.filter(pa.array(found.known))
-    split = split_rows(table, infer_schema(table, spec, found.choice), spec)
+    split = split_rows(table, infer_schema(table, spec, found.choices), spec)
     column = spec.training.validation.column
     if column is not None:
         # It has told test rows, and is no feature of the others.

@@ -46,7 +46,7 @@ class JobSummary(BaseModel):
     id: Id
     name: Name
     state: JobState
-    target: str
+    target: str | list[str]
     dataset_id: Id | None = Field(description="`null` after the dataset was deleted.")
     priority: int
     attempt: int

@@ -40,7 +40,7 @@ class PredictRequest(BaseModel):
     targets: list[Value | list[Value]] | None = Field(
         None,
         description="The target of each row, of which to return `log_prob`, in raw "
-        "units or the name of a class.",
+        "units or the name of a class; of several targets a list for each row.",
     )
     parameters: Parameters | None = None  # type: ignore[valid-type]
 
@@ -106,6 +106,9 @@ class PredictResponse(BaseModel):
     num_samples: int
     classes: list[str] | None = Field(
         None, description="The classes, in the order of `probabilities`."
+    )
+    targets: list[str] | None = Field(
+        None, description="The names of several targets, in the order of `mean`."
     )
     calibration: dict[str, str] | None = Field(
         None,

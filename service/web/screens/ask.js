@@ -7,7 +7,7 @@ import { facts, h, notice, replace } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { featureField } from "../feature_fields.js";
 import { Form } from "../form.js";
-import { interval, percent, plusMinus } from "../format.js";
+import { interval, percent, plusMinus, targetNames } from "../format.js";
 import { term } from "../glossary.js";
 import { findReport, findVersion, versionHead } from "../model.js";
 import { plain } from "../plain_words.js";
@@ -29,10 +29,10 @@ export async function showAsk(root, { parts, query, signal }) {
   for (const [name, value] of query) form.draft.set(name, value);
   const program = programs(found.name, found.base);
   const classes = manifest.task === "classification";
-  const answer = (classes ? classAnswer : numberAnswer)(manifest, signal);
+  const answer = classes ? classAnswer(manifest) : answerOfAll(targetNames(manifest.target), signal);
   const warnings = h("div", { "aria-live": "polite" });
   const strip = h("p", { "aria-hidden": "true" });
-  const effects = new Map(report?.effects.map((effect) => [effect.name, effect]));
+  const effects = new Map((report?.effects ?? report?.targets?.[0].effects)?.map((effect) => [effect.name, effect]));
   const fields = manifest.features.map((feature) => featureField(feature, effects.get(feature.name), form, () => ask()));
   let changed = false;
   let busy = false;
@@ -77,7 +77,7 @@ export async function showAsk(root, { parts, query, signal }) {
     showAsk(root, { parts, query: new URLSearchParams(), signal });
   };
   const card = h("section", { class: "card answer", "aria-label": "Answer" },
-    h("h2", {}, `Then ${manifest.target ?? "the target"}`), answer.element, warnings);
+    h("h2", {}, `Then ${targetNames(manifest.target).join(", ") || "the target"}`), answer.element, warnings);
 
   replace(root,
     versionHead(found, "ask"),
@@ -95,10 +95,27 @@ export async function showAsk(root, { parts, query, signal }) {
   ask();
 }
 
-function numberAnswer(manifest, signal) {
+/** The answers of all targets, one below the other. */
+function answerOfAll(names, signal) {
+  if (names.length < 2) return numberAnswer(names[0] ?? "target", signal);
+  const answers = names.map((name) => numberAnswer(name, signal));
+  return {
+    element: answers.map(({ element }, place) => [h("h3", {}, names[place]), element]),
+    draw: (prediction) => answers.map(({ draw }, place) => draw(ofTarget(prediction, place))),
+  };
+}
+
+/** What a prediction says of one target. */
+function ofTarget(prediction, place) {
+  const alone = {};
+  for (const name of ["mean", "std", "epistemic", "aleatoric"]) alone[name] = [prediction[name][place]];
+  for (const name of ["lower", "upper", "quantiles"]) alone[name] = prediction[name].map((values) => [values[place]]);
+  return alone;
+}
+
+function numberAnswer(target, signal) {
   const summary = h("p", { class: "result", "aria-live": "polite" });
   const details = h("div");
-  const target = manifest.target ?? "target";
   let extent = [Infinity, -Infinity];
   let marks = [];
   const plot = chart({

@@ -5,7 +5,7 @@ import { chart } from "../charts.js";
 import { actionButton, confirm, facts, h, notice, problemPlace, repeat, replace } from "../dom.js";
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
-import { capital, date, duration, number, percent, secondsLeft } from "../format.js";
+import { capital, date, duration, number, percent, secondsLeft, targetNames } from "../format.js";
 import { plain, plainTraining } from "../plain_words.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
@@ -66,7 +66,7 @@ export async function showJob(root, { parts: [, id], signal }) {
     if (job.state === "failed" && shown !== "failed") logSection.open = true;
     shown = job.state;
     replace(times, facts([
-      ["Target", job.target],
+      ["Target", targetNames(job.target).join(", ")],
       ["Table", job.dataset_id ? h("a", { href: address(["data", job.dataset_id]) }, "open") : "deleted"],
       ["Queued", date(job.created_at)],
       ["Started", date(job.started_at)],

@@ -2,7 +2,7 @@
 
 import { get, path } from "../api.js";
 import { badge, filter, h, repeat, replace, table } from "../dom.js";
-import { date, duration } from "../format.js";
+import { date, duration, targetNames } from "../format.js";
 import { ENDED } from "../events.js";
 import { address, go } from "../router.js";
 import { pages } from "./datasets.js";
@@ -45,7 +45,7 @@ export async function showJobs(root, { query, signal }) {
 function row(job) {
   return [
     h("a", { href: address(["jobs", job.id]) }, job.name),
-    job.target,
+    targetNames(job.target).join(", "),
     [stateBadge(job), job.verdict && [" ", badge(job.verdict, "bad")]],
     progress(job),
     date(job.created_at),

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { badge, h, replace, table } from "../dom.js";
 import { figure, figureName } from "../figures.js";
-import { number } from "../format.js";
+import { number, targetNames } from "../format.js";
 import { address } from "../router.js";
 
 const COLUMNS = [
@@ -41,7 +41,7 @@ function row(model) {
   const labels = Object.entries(model.labels).filter(([label]) => label !== "latest");
   return [
     h("a", { href: address(["models", model.name]) }, model.name),
-    model.target ?? "–",
+    targetNames(model.target).join(", ") || "–",
     model.task ?? badge("not usable", "bad"),
     [newestFigure(model.newest?.metrics ?? {}), model.newest?.verdict && [" ", badge(model.newest.verdict, "bad")]],
     model.labels.latest ?? "–",

@@ -56,8 +56,10 @@ export async function showNewJob(root, { query, signal }) {
   const related = h("div");
   let relatedBy = null;
 
+  /** The column to predict, and those that are predicted with it. */
+  const targets = () => [target.value, ...names.filter((column) => column !== target.value && draft.get(`targets.${column}`, false))];
   /** The columns to predict from; the one that tells groups apart is not one of them. */
-  const candidates = () => names.filter((column) => column !== target.value && column !== exposure.value && column !== event.value && !(relation.value === "group" && column === relatedBy?.value));
+  const candidates = () => names.filter((column) => !targets().includes(column) && column !== exposure.value && column !== event.value && !(relation.value === "group" && column === relatedBy?.value));
 
   /** Whether the service predicts from a column unless a person says otherwise. */
   function isUsual(column) {
@@ -87,7 +89,7 @@ export async function showNewJob(root, { query, signal }) {
 
   function body() {
     const { training: otherTraining, ...read } = readOthers(others.value);
-    Object.assign(read, { dataset_id: id, target: target.value, name: name.value.trim() });
+    Object.assign(read, { dataset_id: id, target: targets().length > 1 ? targets() : target.value, name: name.value.trim() });
     const isChosen = (column) => draft.get(`features.${column}`, isUsual(column));
     if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
     if (start) read.start_from = start;
@@ -142,6 +144,10 @@ export async function showNewJob(root, { query, signal }) {
         form.field("exposure", "Is it a count? Per what?", exposure, { help: "The column of days, kilometres or insured years in which a row was counted. Twice of it is twice the count.", wrong: "Choose a column of positive numbers." }),
         form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
       h("details", { class: "section" }, h("summary", {}, "More"),
+        form.group("targets", "Which other numbers should it predict together with the target?",
+          h("div", { class: "checks", onchange: () => drawFeatures() },
+            dataset.columns.filter((column) => column.kind === "number").map(({ name: column }) => form.check(`targets.${column}`, column, false))),
+          "One model then knows how they vary together, and gives a box that holds all of them."),
         form.field("task", "Task", task, { help: "Whether to predict a number or a class." }),
         form.field("others", "Other fields of the job", others, { help: "As JSON, with the names that the API has for them." }))));
 }

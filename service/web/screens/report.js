@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { facts, h, notice, replace } from "../dom.js";
 import { figure, figureTerm } from "../figures.js";
-import { count, date } from "../format.js";
+import { count, date, targetNames } from "../format.js";
 import { findReport, findVersion, versionHead } from "../model.js";
 import { reportParts } from "../report_parts.js";
 import { address } from "../router.js";
@@ -22,7 +22,7 @@ export async function showReport(root, { parts, signal }) {
 function overview(description, lineage) {
   if (!description) return notice("error", "This version cannot be used: its files are missing or damaged.");
   return facts([
-    ["Predicts", description.target],
+    ["Predicts", targetNames(description.target).join(", ")],
     ["Task", description.task],
     ["From", count(description.features.length, "column")],
     ["Made", date(description.created)],

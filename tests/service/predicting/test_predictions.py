@@ -31,6 +31,7 @@ OPTIONS = {
     "quantile": {"parameters": {"quantiles": [0.1]}},
     "another quantile": {"parameters": {"quantiles": [0.9]}},
     "interval": {"parameters": {"intervals": [0.9]}},
+    "box": {"parameters": {"joint_intervals": [0.9]}},
     "set": {"parameters": {"prediction_sets": [0.9]}},
     "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
     "targets": {"targets": [0.5, 1.5]},

@@ -95,6 +95,23 @@ def test_a_report_shows_all_its_parts(page, site, trained, task):
     assert found.violations_count == 0, found.generate_report()
 
 
+def test_a_report_of_several_targets_has_a_part_for_each(page, site, trained):
+    report, names = report_of("regression"), ("width", "height")
+    of_target = ("calibration", "held_out", "importance", "variance_split", "effects")
+    part = {name: report.pop(name) for name in of_target}
+    del report["target"]
+    report["targets"] = [{"target": name, **part} for name in names]
+    alone = [{"name": name, **report["judgement"]} for name in names]
+    report["judgement"] = {**report["judgement"], "targets": alone}
+    body = json.dumps(report)
+    page.route("**/report", lambda route: route.fulfill(status=200, body=body))
+    visit(page, site, f"models/{MODEL}/1")
+    for heading in ("Width", "Height"):
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    matter = page.get_by_role("heading", name="Which columns matter", exact=True)
+    expect(matter).to_have_count(2)
+
+
 def test_the_address_of_a_question_is_a_link_to_its_values(page, site, trained):
     visit(page, site, f"models/{MODEL}/1/ask?area=123")
     area = page.get_by_label("area", exact=True)

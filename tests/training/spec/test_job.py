@@ -99,7 +99,7 @@ def test_a_spec_can_not_be_changed():
         ({"features": []}, "at least 1 item"),
         ({"features": ["a", "a"]}, "names the column 'a' 2 times"),
         ({"features": ["a", "y"]}, "the target 'y' cannot be a feature"),
-        ({"target": ""}, "at least 1 character"),
+        ({"target": ""}, "of a column, of 1 to 10000 characters"),
         (
             {"task": "regression", "model": {"likelihood": "categorical"}},
             "the likelihood 'categorical' is for a classification",

@@ -15,6 +15,7 @@ from tfbbb.cli.remote.service import (
     check_version_or_label,
     columns_of_text,
     service,
+    target_names,
 )
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def feedback(
 
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
-        target = description["target"]
-        texts, notation = columns_of_text(description)
+        names = target_names(description)
+        texts, notations = columns_of_text(description)
         table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
         classes = description["classes"]
-        found = read_known_targets(table, target, classes, notation)
-        known, unusable = found.known, found.unusable
+        found = read_known_targets(table, names, classes, notations)
+        known, unusable, target = found.known, found.unusable, ", ".join(names)
         if not known.any():
             refuse_without_targets(target, unusable, len(known))
         end = "such rows are left out"

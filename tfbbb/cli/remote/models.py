@@ -7,7 +7,15 @@ import typer
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import Application
 from tfbbb.cli.printing import AsJson, print_list
-from tfbbb.cli.remote.service import DatasetId, JobId, Key, ModelName, Url, service
+from tfbbb.cli.remote.service import (
+    DatasetId,
+    JobId,
+    Key,
+    ModelName,
+    Url,
+    service,
+    target_names,
+)
 
 delete = Application(name="delete", no_args_is_help=True)
 
@@ -23,7 +31,7 @@ def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
             {
                 "model": lambda model: model["name"],
                 "task": lambda model: model["task"],
-                "target": lambda model: model["target"],
+                "target": lambda model: ", ".join(filter(None, target_names(model))),
                 "versions": lambda model: ", ".join(
                     map(_format_version, model["versions"])
                 ),

@@ -29,6 +29,7 @@ from tfbbb.cli.remote.service import (
     check_version_or_label,
     columns_of_text,
     service,
+    target_names,
 )
 
 if TYPE_CHECKING:
@@ -83,21 +84,24 @@ def predict(
             check_writable(output)
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
-        texts, notation = columns_of_text(description)
+        texts, notations = columns_of_text(description)
         scan = TableScan(data, sheet=sheet)
         notify_of_reading(scan, echo_note)
-        target, classes = description["target"], description["classes"]
+        names, classes = target_names(description), description["classes"]
         targets = None
         if log_prob:
             targets = TargetColumn(
-                target, lambda x: read_known_targets(x, target, classes, notation)
+                ", ".join(names),
+                lambda x: read_known_targets(x, names, classes, notations),
             )
+        asked = [] if classes else interval_levels(intervals) or [level]
         asking = _Asking(
             remote_model,
             targets,
             classes,
             {
-                "intervals": [] if classes else interval_levels(intervals) or [level],
+                "intervals": asked,
+                "joint_intervals": asked if len(names) > 1 else [],
                 "prediction_sets": [level] if prediction_sets else [],
                 "times": [] if times is None else numbers_of(times),
                 "num_samples": num_samples,
@@ -105,8 +109,8 @@ def predict(
             },
             {"version": version, "label": label},
         )
-        names = [feature["name"] for feature in description["features"]]
-        used = [*names, target]
+        features = [feature["name"] for feature in description["features"]]
+        used = [*features, *names]
 
         def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":
             return asking(typed_table(block, texts), first)

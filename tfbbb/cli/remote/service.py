@@ -88,8 +88,16 @@ def check_version_or_label(version: int | None, label: str | None) -> None:
         )
 
 
-def columns_of_text(description: JsonObject) -> "tuple[list[str], Notation | None]":
-    """Returns the columns to read as texts, and how the target is written."""
+def target_names(description: JsonObject) -> list[str]:
+    """Returns the names of the targets."""
+    found = description["target"]
+    return found if isinstance(found, list) else [found]
+
+
+def columns_of_text(
+    description: JsonObject,
+) -> "tuple[list[str], list[Notation | None]]":
+    """Returns the columns to read as texts, and how each target is written."""
     from tfbbb.tables.notations import notation_from_dict
 
     texts = [
@@ -97,10 +105,12 @@ def columns_of_text(description: JsonObject) -> "tuple[list[str], Notation | Non
         for feature in description["features"]
         if feature["kind"] == "categorical" or feature.get("notation")
     ]
-    notation = notation_from_dict(description.get("target_notation"))
-    if notation is not None:
-        texts.append(description["target"])
-    return texts, notation
+    names, given = target_names(description), description.get("target_notation")
+    written = given if isinstance(given, list) else [given] * len(names)
+    notations = [notation_from_dict(each) for each in written]
+    pairs = zip(names, notations, strict=True)
+    texts += [name for name, notation in pairs if notation is not None]
+    return texts, notations
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Baselines:
 
     Attributes:
         encoding: The encoding of the inputs, fitted to the training rows.
-        models: The constant and the linear model.
+        models: The constant and the linear model, of each target.
         exposure: The name of the input that a count is proportional to; None without
             one. The models are then those of the rate per `unit` of it, and the
             variance of a count is proportional to the exposure, too.
@@ -63,7 +63,7 @@ class Baselines:
 
         Args:
             inputs: Arrays [n] by name, or a matrix [n, d].
-            targets: Targets [n, 1], or class indices [n].
+            targets: Targets [n, k], or class indices [n].
             names: Names of the columns of a matrix.
             num_classes: Number of classes; 0 for numbers.
             discrete: Whether the numbers are whole.
@@ -96,9 +96,13 @@ class Baselines:
         encoding = InputEncoding.fit(inputs, names)
         if event:
             return cls(encoding, (Baseline.of_times(targets, weights),))
-        constant = Baseline.constant(targets, num_classes, discrete, weights, masses)
+        columns = one_by_one(targets, 1 if num_classes else targets.shape[1])
+        constants = tuple(
+            Baseline.constant(y, num_classes, discrete, weights, masses)
+            for y in columns
+        )
         if not encoding.width:
-            return cls(encoding, (constant,), exposure, unit)
+            return cls(encoding, constants, exposure, unit)
         rows = _rows_to_fit(
             num_rows or len(targets), len(targets), encoding.width, num_classes
         )
@@ -109,21 +113,30 @@ class Baselines:
             weights = None if weights is None else weights[rows]
         features = encoding.transform(inputs)
         if num_classes:
-            linear = Baseline.logistic(features, targets, num_classes, weights)
-        else:
-            linear = Baseline.linear(features, targets, discrete, weights, masses)
-        return cls(encoding, (constant, linear), exposure, unit)
+            logistic = Baseline.logistic(features, targets, num_classes, weights)
+            return cls(encoding, (*constants, logistic))
+        linear = (
+            Baseline.linear(features, y, discrete, weights, masses)
+            for y in one_by_one(targets, targets.shape[1])
+        )
+        return cls(encoding, (*constants, *linear), exposure, unit)
 
     def predict(self, inputs: Inputs, targets: np.ndarray) -> dict[str, PredictedRows]:
         """Predicts and scores rows with each baseline, by name."""
         features = None
         if any(model.weights is not None for model in self.models):
             features = self.encoding.transform(inputs)
-        relative = self.relative_exposures(inputs)
-        return {
-            model.name: model.predict(features, targets, relative)
-            for model in self.models
-        }
+        relative, found = self.relative_exposures(inputs), {}
+        for name in dict.fromkeys(model.name for model in self.models):
+            of_targets = [model for model in self.models if model.name == name]
+            columns = one_by_one(targets, len(of_targets))
+            found[name] = PredictedRows.together(
+                [
+                    model.predict(features, y, relative)
+                    for model, y in zip(of_targets, columns, strict=True)
+                ]
+            )
+        return found
 
     def relative_exposures(self, inputs: Inputs) -> np.ndarray | None:
         """Returns the exposures in some inputs over their unit, [n]; None without."""
@@ -132,29 +145,40 @@ class Baselines:
         return np.asarray(named_columns(inputs)[self.exposure], np.float64) / self.unit
 
     def describe_far(
-        self, targets: np.ndarray, name: str, show: Callable[[float], str]
+        self,
+        targets: np.ndarray,
+        names: Sequence[str],
+        show: Callable[[float, int], str],
     ) -> list[str]:
         """Returns a sentence if most targets are three deviations from their mean.
 
         Of the training rows at most a ninth are.
 
         Args:
-            targets: Targets [n, 1], or class indices [n].
-            name: Name of the target.
-            show: Writes a target for people.
+            targets: Targets [n, k], or class indices [n].
+            names: Names of the targets.
+            show: Writes a value of the target of a place for people.
         """
-        constant = self.models[0]
-        is_rate_or_time = self.exposure is not None or constant.curve is not None
-        if constant.scale is None or is_rate_or_time:
-            return []
-        mean, scale = float(constant.bias[0]), constant.scale
-        if np.mean(np.abs(targets - mean) > 3.0 * scale) <= 0.5:
-            return []
-        return [
-            f"The target {name!r} is about {show(float(np.median(targets)))} in these "
-            f"rows, and {show(mean)} ± {show(scale)} in training: it may be written "
-            "in another way or unit, of which no figure says anything about the model."
-        ]
+        found = []
+        for place, (name, values) in enumerate(
+            zip(names, one_by_one(targets, len(names)), strict=True)
+        ):
+            constant = self.models[place]
+            is_rate_or_time = self.exposure is not None or constant.curve is not None
+            if constant.scale is None or is_rate_or_time:
+                continue
+            mean, scale = float(constant.bias[0]), constant.scale
+            if np.mean(np.abs(values - mean) > 3.0 * scale) <= 0.5:
+                continue
+            median, *of_training = (
+                show(x, place) for x in (float(np.median(values)), mean, scale)
+            )
+            found.append(
+                f"The target {name!r} is about {median} in these rows, and "
+                f"{' ± '.join(of_training)} in training: it may be written in another "
+                "way or unit, of which no figure says anything about the model."
+            )
+        return found
 
     def to_json(self) -> bytes:
         """Returns the baselines as JSON, which `read` reads."""
@@ -187,6 +211,13 @@ class Baselines:
             values.get("exposure"),
             values.get("unit", 1.0),
         )
+
+
+def one_by_one(targets: np.ndarray, number: int) -> list[np.ndarray]:
+    """Returns each of so many targets, [n, 1]; one as it is."""
+    if number == 1:
+        return [targets]
+    return [targets[:, [place]] for place in range(number)]
 
 
 def _rows_to_fit(

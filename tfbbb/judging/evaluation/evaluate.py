@@ -1,6 +1,6 @@
 """Evaluates a model on rows whose targets are known."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ def evaluate(
     places: np.ndarray | None = None,
     num_samples: int | None = None,
     seed: int | None = None,
+    target_names: Sequence[str] = (),
     track: Callable[[range], Iterable[int]] = lambda starts: starts,
 ) -> Config:
     """Judges a model beside its baselines on rows with known targets.
@@ -30,11 +31,12 @@ def evaluate(
     Args:
         model: A `tfbbb.BayesianModel`, or a model that `tfbbb.load` returned.
         inputs: Arrays [n] by name, or a matrix [n, d].
-        targets: Targets [n, 1], or class indices [n].
+        targets: Targets [n, k], or class indices [n].
         baselines: The baselines of the training rows; None to judge the model alone.
         places: The index of each row in its table, [n]; None if these are all rows.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the draws; the model's own by default.
+        target_names: Names of several targets.
         track: Shows the progress through the first rows of the blocks.
 
     Returns:
@@ -64,6 +66,7 @@ def evaluate(
         {name: joined([part[name] for part in parts], blocks) for name in parts[0]},
         targets,
         places,
+        target_names=target_names,
     )
 
 

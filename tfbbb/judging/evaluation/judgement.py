@@ -53,6 +53,7 @@ def judge(
     places: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     classes: Sequence[str] = (),
+    target_names: Sequence[str] = (),
 ) -> Config:
     """Compares a model with baselines on the same rows.
 
@@ -64,16 +65,19 @@ def judge(
     errors, and compares the predictions of the others. The sum of the predicted numbers
     is compared with that of the targets, and the classes of less than 5 % of the rows
     are judged by the area under the ROC curve, because the commonest class errs as
-    little as can be seen. Fewer than ten rows are not judged.
+    little as can be seen. Fewer than ten rows are not judged. Several
+    targets are judged together, by their errors in units of their spread and by the
+    log-likelihood of all targets of a row, and each alone.
 
     Args:
         predictions: The rows as `"model"` and as the baselines predict them, by name,
             and as the `"parent version"` does if the model started from one.
-        targets: Targets [n, 1], times and events [n, 2], or class indices [n].
+        targets: Targets [n, k], times and events [n, 2], or class indices [n].
         places: The index of each row in its table, [n]; None if these are all rows.
         weights: The weight of each row, [n]; None for 1. A row of weight 2 counts as
             two rows.
         classes: Names of the classes, for sentences.
+        target_names: Names of several targets; by default `"target 1"` and so on.
 
     Returns:
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
@@ -83,7 +87,8 @@ def judge(
         predictions and targets, with their difference in standard errors as `z`, and
         whether the predictions are `off`; `verdict`, such as
         `"worse than linear model"`, or None; `sentences` in plain
-        English; and `warnings`, the sentences that tell of a fault.
+        English; `warnings`, the sentences that tell of a fault; and of several targets
+        `targets`, the same of each alone, with its `name`.
 
     Example:
 
@@ -105,7 +110,7 @@ def judge(
         if name != MODEL
     }
     figures = {name: figures_of(rows, targets) for name, rows in predictions.items()}
-    is_sum = not model.of_classes and model.scores is None
+    is_sum = not (model.of_classes or model.of_targets) and model.scores is None
     sums = compare_sums(model, targets) if is_sum else None
     if len(targets) < FEWEST_ROWS_TO_JUDGE:
         said = [(_few_rows_sentence(comparisons, model, len(targets)), True)]
@@ -125,12 +130,26 @@ def judge(
         "learned": _has_learned(model, comparisons, targets),
         **({} if sums is None else {"sums": sums}),
     }
-    return {
-        **found,
+    found |= {
         "verdict": verdict(found),
         "sentences": [sentence for sentence, _ in said],
         "warnings": [sentence for sentence, is_fault in said if is_fault],
     }
+    if not model.of_targets:
+        return found
+    number = len(model.of_targets)
+    names = target_names or [f"target {place}" for place in range(1, number + 1)]
+    alone = [
+        judge(
+            {name: rows.of_targets[place] for name, rows in predictions.items()},
+            targets[:, [place]],
+            places,
+            weights,
+        )
+        for place in range(number)
+    ]
+    named = [{"name": x, **each} for x, each in zip(names, alone, strict=True)]
+    return {**found, "targets": named}
 
 
 def is_worse(comparison: Config) -> bool:
@@ -180,10 +199,9 @@ def _ranks_classes(model: PredictedRows, targets: np.ndarray) -> bool:
 
 
 def compare_sums(model: PredictedRows, targets: np.ndarray) -> Config:
-    """Compares the sum of predicted means with that of the targets."""
+    """Compares the sum of predicted means with that of the values of one target."""
     means, values = (
-        np.asarray(x, np.float64).reshape(len(targets), -1).sum(axis=1)
-        for x in (model.mean, targets)
+        np.asarray(x, np.float64).reshape(len(targets)) for x in (model.mean, targets)
     )
     total = len(values) if model.weights is None else model.weights.sum()
     size = model.average(np.abs(values))
@@ -211,8 +229,9 @@ def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | No
             "coverage_90": rows.coverage,
         }
     if not rows.of_classes:
-        values = np.asarray(targets, np.float64).reshape(len(targets))
-        spread = rows.average(np.square(values - rows.average(values)))
+        centre = np.average(targets, axis=0, weights=rows.weights)
+        centred = replace(rows, mean=np.broadcast_to(centre, targets.shape))
+        spread = rows.average(centred.errors(targets))
         return {
             "r_squared": 1.0 - error / spread if spread > 0 else None,
             "rmse": float(np.sqrt(error)),
@@ -377,7 +396,7 @@ def _deciding_rows_sentence(
 ) -> list[tuple[str, bool]]:
     """Returns a sentence if a few rows carry most of a squared error."""
     model = predictions[MODEL]
-    if model.of_classes or model.scores is not None:
+    if model.of_classes or model.of_targets or model.scores is not None:
         return []
     most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
     for name, rows in predictions.items():

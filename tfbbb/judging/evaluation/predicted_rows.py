@@ -1,7 +1,7 @@
 """What a model or a baseline says of rows whose targets are known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ KAPLAN_MEIER = "Kaplan-Meier curve"
 LEVEL = 0.9
 # In the comparison of rows with others.
 _MOST_SHUFFLED, _STANDARD_ERRORS = 1000, 2.0
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,9 @@ class PredictedRows:
 
     Attributes:
         log_prob: Log density or log probability of the target, [n], in nats.
-        mean: Predicted means [n, 1], or probabilities of the classes [n, c].
-        covered: Whether the targets are in their 90 % intervals, [n]; None for classes.
+        mean: Predicted means [n, k], or probabilities of the classes [n, c].
+        covered: Whether the targets are in their 90 % intervals, [n], the share of
+            several; None for classes.
         narrower: Whether the targets are in these intervals without their lower end,
             and without their upper end, [n, 2], where single numbers have a
             probability; else None.
@@ -33,6 +35,7 @@ class PredictedRows:
         weights: The weight of each row, [n]; None for 1.
         scores: Of times that may be cut off, the integrated Brier score of each row,
             [n]; else None.
+        of_targets: The scores of each of several targets alone; else empty.
     """
 
     log_prob: np.ndarray
@@ -43,6 +46,19 @@ class PredictedRows:
     tells_rows_apart: bool = True
     weights: np.ndarray | None = None
     scores: np.ndarray | None = None
+    of_targets: tuple["PredictedRows", ...] = ()
+
+    @classmethod
+    def together(cls, of_targets: Sequence["PredictedRows"]) -> "PredictedRows":
+        """Returns the scores of independent predictions of several targets."""
+        if len(of_targets) == 1:
+            return of_targets[0]
+        return cls(
+            np.sum([each.log_prob for each in of_targets], axis=0),
+            np.concatenate([each.mean for each in of_targets], axis=1),
+            np.mean([np.asarray(each.covered) for each in of_targets], axis=0),
+            of_targets=tuple(of_targets),
+        )
 
     @classmethod
     def score(
@@ -51,7 +67,7 @@ class PredictedRows:
         targets: np.ndarray,
         covered: np.ndarray | None = None,
     ) -> "PredictedRows":
-        """Scores a prediction, whose coverage may be known already, [n]."""
+        """Scores a prediction; which intervals hold targets may be known, [n, k]."""
         log_prob = np.asarray(prediction.log_prob(targets), np.float64)
         scores: Any = None
         if getattr(prediction, "censored", False):
@@ -64,8 +80,15 @@ class PredictedRows:
         if covered is None:
             from tfbbb.prediction.target_scores import in_intervals
 
-            found = np.asarray(in_intervals(prediction, targets, [LEVEL]))
-            covered = found.reshape(len(targets), -1).mean(axis=1)
+            covered = np.asarray(in_intervals(prediction, targets, [LEVEL]))[:, 0]
+        covered = covered.reshape(len(targets), -1)
+        if scores is None and targets.shape[1] > 1:
+            places = range(targets.shape[1])
+            alone = [
+                cls.score(prediction.of_target(j), targets[:, [j]], covered[:, [j]])
+                for j in places
+            ]
+            return replace(cls.together(alone), log_prob=log_prob)
         narrower = None
         if getattr(prediction, "discrete", False) or getattr(prediction, "masses", ()):
             lower, upper = prediction.interval(LEVEL)
@@ -73,7 +96,7 @@ class PredictedRows:
             without = [end & (lower <= targets) & (targets <= upper) for end in ends]
             narrower = np.stack([x.mean(axis=1) for x in without], axis=1)
         mean = np.asarray(prediction.mean)
-        return cls(log_prob, mean, covered, narrower, scores=scores)
+        return cls(log_prob, mean, covered[:, 0], narrower, scores=scores)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
         """Returns some of the rows, by their indices, without their coverage."""
@@ -83,6 +106,7 @@ class PredictedRows:
             of_classes=self.of_classes,
             weights=None if self.weights is None else self.weights[rows],
             scores=None if self.scores is None else self.scores[rows],
+            of_targets=tuple(each.take(rows) for each in self.of_targets),
         )
 
     @property
@@ -110,14 +134,17 @@ class PredictedRows:
     def errors(self, targets: np.ndarray) -> np.ndarray:
         """Returns squared errors, or 1 for a wrong class and 0 for the right, [n].
 
-        Of times that may be cut off, the `scores`.
+        Those of several targets are in units of their variances, and averaged; of times
+        that may be cut off they are the `scores`.
         """
         if self.scores is not None:
             return self.scores
         if self.of_classes:
             return (self.mean.argmax(axis=1) != targets).astype(np.float64)
         differences = np.asarray(self.mean, np.float64) - targets
-        return np.square(differences).reshape(len(targets), -1).sum(axis=1)
+        if differences.shape[1] > 1:
+            differences = differences / np.maximum(np.std(targets, axis=0), _TINY)
+        return np.square(differences).mean(axis=1)
 
 
 def tells_rows_apart(
@@ -157,4 +184,8 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         of_all("narrower"),
         parts[0].of_classes,
         scores=of_all("scores"),
+        of_targets=tuple(
+            joined(of_target, rows)
+            for of_target in zip(*(part.of_targets for part in parts), strict=True)
+        ),
     )

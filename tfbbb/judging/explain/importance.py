@@ -71,7 +71,7 @@ def permutation_importance(
         prediction = predicted(model, rows, num_samples, seed)
         of_classes = hasattr(prediction, "probabilities")
         width = prediction.entropy if of_classes else prediction.stddev
-        scored = PredictedRows.score(prediction, targets, np.zeros(len(targets)))
+        scored = PredictedRows.score(prediction, targets, np.zeros(targets.shape))
         return scored, np.asarray(width, np.float64)
 
     before, width = score(rows)

@@ -77,6 +77,26 @@ def sampled(number: int, most: int, generator: np.random.Generator) -> np.ndarra
     return np.sort(generator.choice(number, most, replace=False))
 
 
+class _OneTarget:
+    """A model that predicts one of the several targets of another model."""
+
+    def __init__(self, model: Model, place: int):
+        self._model, self._place = model, place
+
+    def predictive(self, *arguments: Any, **options: Any) -> "Predictive":
+        return self._model.predictive(*arguments, **options).of_target(self._place)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def of_targets(model: Model, number: int) -> list[Any]:
+    """Returns the model of each target."""
+    if number == 1:
+        return [model]
+    return [_OneTarget(model, place) for place in range(number)]
+
+
 def predicted(
     model: Model, rows: Rows, num_samples: int | None, seed: int | None
 ) -> "Predictive":

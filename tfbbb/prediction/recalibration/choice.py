@@ -152,7 +152,7 @@ class _Trial:
         assert rows.weights is not None
         self.rows, self.weights = rows, rows.weights
         self.is_classes = rows.likelihood.task == "classification"
-        self.has_boxes = not self.is_classes and rows.targets.shape[-1] > 1
+        self.has_boxes = getattr(rows.likelihood, "num_targets", 1) > 1
         # Number of rows of equal weight that count as much.
         self.num_rows = effective_rows(self.weights)
         self.tried: list[Config] = []

@@ -129,11 +129,8 @@ class CrossFitted:
             self._bounds = {key: (bounds[:, 0], bounds[:, 1])}
         return self._bounds[key]
 
-    def reach(self, levels: Sequence[float]) -> np.ndarray:
-        return self._join(lambda part: part.reach(levels))
-
-    def joint_reach(self, levels: Sequence[float]) -> np.ndarray:
-        return self._join(lambda part: part.joint_reach(levels))
+    def reach(self, levels: Sequence[float], *, joint: bool = False) -> np.ndarray:
+        return self._join(lambda part: part.reach(levels, joint=joint))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         return self._join(lambda part: part.prediction_set(level))

@@ -4,12 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 from tfbbb.base.task import Task
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.bayes.families.arguments import Integer
-from tfbbb.tables.column_names import describe_missing_columns
+from tfbbb.tables.column_names import describe_missing_columns, named_targets
 from tfbbb.tables.override import Override, OverrideError
 from tfbbb.training.spec.families import (
     ColumnName,
@@ -23,6 +29,7 @@ from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000
+MAX_TARGETS = 50
 Names = Annotated[
     tuple[ColumnName, ...], Field(max_length=MAX_FEATURES, fail_fast=True)
 ]
@@ -53,6 +60,22 @@ def _check_overrides(given: object) -> dict[str, str]:
     return dict(given)
 
 
+def _check_targets(given: object) -> str | tuple[str, ...]:
+    """Checks the name of a target, or the names of several."""
+    names: list[Any] = [*given] if isinstance(given, list | tuple) else [given]
+    are_names = (isinstance(x, str) and 1 <= len(x) <= _MOST_CHARACTERS for x in names)
+    if not 1 <= len(names) <= MAX_TARGETS or not all(are_names):
+        raise ValueError(
+            f"Must be the name of a column, of 1 to {_MOST_CHARACTERS} characters, or "
+            f"a list of at most {MAX_TARGETS} names"
+        )
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"Names the column {name!r} {count} times")
+    found: str | tuple[str, ...] = names[0] if len(names) == 1 else tuple(names)
+    return found
+
+
 class Version(SpecPart):
     """A version of a model of this service."""
 
@@ -68,7 +91,7 @@ class Version(SpecPart):
 
 
 class JobSpec(SpecPart):
-    """What to train: a target, and any non-default options.
+    """What to train: a target or several, and any non-default options.
 
     Example:
 
@@ -80,7 +103,13 @@ class JobSpec(SpecPart):
     """
 
     target: Annotated[
-        ColumnName, Field(description="The column to predict.", examples=["strength"])
+        str | tuple[str, ...],
+        BeforeValidator(_check_targets),
+        Field(
+            description="The column to predict, or a list of columns of numbers to "
+            "predict together, as one distribution.",
+            examples=["strength"],
+        ),
     ]
     features: Annotated[
         Names | None,
@@ -170,25 +199,29 @@ class JobSpec(SpecPart):
         name, count = Counter(features).most_common(1)[0] if features else ("", 0)
         if count > 1:
             raise ValueError(f"`features` names the column {name!r} {count} times")
-        if self.target in features:
-            raise ValueError(f"the target {self.target!r} cannot be a feature as well")
+        for target in self.targets:
+            if target in features:
+                raise ValueError(f"the target {target!r} cannot be a feature as well")
         if self.exposure is not None and self.event is not None:
             raise ValueError(
                 "an exposure is one of counts and an event one of times: name one only"
             )
         for what, beside in (("exposure", self.exposure), ("event", self.event)):
-            if beside is not None and beside in (self.target, *features):
-                role = "target" if beside == self.target else "feature"
+            if beside is not None and len(self.targets) > 1:
+                raise ValueError(f"several targets have no {what}: train one by one")
+            if beside is not None and beside in (*self.targets, *features):
+                role = "target" if beside in self.targets else "feature"
                 raise ValueError(f"the {what} {beside!r} cannot be the {role} as well")
         held_out = self.training.validation.column
-        if held_out is not None and held_out in (self.target, *features):
+        if held_out is not None and held_out in (*self.targets, *features):
             raise ValueError(
                 f"the validation column {held_out!r} cannot be the target or a "
                 "feature as well"
             )
-        if self.training.validation.decided_by == self.target:
+        decided_by = self.training.validation.decided_by
+        if decided_by in self.targets:
             raise ValueError(
-                f"the target {self.target!r} cannot decide which rows are held out"
+                f"the target {decided_by!r} cannot decide which rows are held out"
             )
         by = self.recalibrated_by
         if by is not None and by not in (features or {by} - self.not_features):
@@ -200,8 +233,9 @@ class JobSpec(SpecPart):
 
     @model_validator(mode="after")
     def _check_overruled(self) -> Self:
-        if self.columns.get(self.target, "").startswith("ignore"):
-            raise ValueError(f"the target {self.target!r} cannot be ignored")
+        for target in self.targets:
+            if self.columns.get(target, "").startswith("ignore"):
+                raise ValueError(f"the target {target!r} cannot be ignored")
         for name in self.features or ():
             if self.columns.get(name, "").startswith("ignore"):
                 raise ValueError(f"the feature {name!r} cannot be ignored as well")
@@ -225,7 +259,17 @@ class JobSpec(SpecPart):
                 f"the likelihood '{likelihood.name}' is for a "
                 f"{likelihood.family.task}; received the task '{task}'"
             )
+        if len(self.targets) > 1 and self.asked_task == "classification":
+            raise ValueError(
+                "several targets are predicted together only if they are numbers; "
+                "train a model for each target of classes"
+            )
         return self
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the targets."""
+        return (self.target,) if isinstance(self.target, str) else self.target
 
     @property
     def asked_task(self) -> Task | None:
@@ -233,14 +277,16 @@ class JobSpec(SpecPart):
         likelihood = self.model.likelihood
         if self.exposure is not None or self.event is not None:
             return "regression"
-        return self.task or (likelihood.family.task if likelihood else None)
+        if self.task or likelihood:
+            return self.task or (likelihood.family.task if likelihood else None)
+        return "regression" if len(self.targets) > 1 else None
 
     @property
     def not_features(self) -> frozenset[str]:
         """The columns that are features only if `features` names them."""
         validation = self.training.validation
         others = (validation.column or validation.group, self.exposure, self.event)
-        return frozenset({self.target, *others} - {None})
+        return frozenset({*self.targets, *filter(None, others)})
 
     @property
     def recalibrated_by(self) -> str | None:
@@ -257,7 +303,7 @@ class JobSpec(SpecPart):
         by_name = {column["name"]: column for column in columns}
         validation, by = self.training.validation, self.recalibrated_by
         named: list[tuple[str, str, Iterable[str | None]]] = [
-            ("target", "target", [self.target]),
+            ("target", "target", self.targets),
             ("exposure", "exposure", [self.exposure]),
             ("event", "event", [self.event]),
             ("recalibration.by", "group", [by]),
@@ -273,16 +319,17 @@ class JobSpec(SpecPart):
                 raise SpecError(missing, field)
         if self.features is None and not by_name.keys() - self.not_features:
             raise SpecError(
-                f"The table has no column other than the target {self.target!r}.",
+                f"The table has no column other than {named_targets(self.targets)}.",
                 "features",
             )
         task = self.asked_task
         for role in ("exposure", "event"):
             if (beside := getattr(self, role)) is not None:
                 _check_role(by_name[beside], role)
-        if self.target not in self.columns:
-            _check_target(by_name[self.target], task)
-            task = task or _task_of(by_name[self.target])
+        for name in self.targets:
+            if name not in self.columns:
+                _check_target(by_name[name], task)
+                task = task or _task_of(by_name[name])
         if task is not None:
             self.recalibration.check_task(task)
 

@@ -84,9 +84,9 @@ class ModelSpec(SpecPart):
         Field(
             description="Distribution of the target given the outputs. By default "
             "`categorical` for classes; for numbers `student_t` with heteroscedastic "
-            "noise, unless one for counts, positive numbers or numbers between 0 and 1 "
-            "is clearly better.",
-            examples=["poisson", {"name": "student_t", "df": 4}],
+            "noise, unless one for counts, grades, positive numbers, shares, numbers "
+            "that are often 0, or two modes is clearly better.",
+            examples=["poisson", {"name": "zero_inflated", "base": "gamma"}],
         ),
     ] = None
     members: Annotated[

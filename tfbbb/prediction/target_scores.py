@@ -39,7 +39,7 @@ def is_discrete(prediction: object) -> bool:
 
 def has_steps(prediction: object) -> bool:
     """Returns whether F has steps, of all targets or of some."""
-    return is_discrete(prediction) or bool(getattr(prediction, "masses", ()))
+    return is_discrete(prediction) or len(getattr(prediction, "masses", ())) > 0
 
 
 def cdf_step(
@@ -62,7 +62,7 @@ def _below_masses(
 ) -> Tensor:
     """Returns `P(Y < y)` of numbers, of which some have a probability of their own."""
     masses = getattr(prediction, "masses", ())
-    if not masses:
+    if len(masses) == 0:
         return up_to
     values = ops.cast(values, "float64")
     # No other number has a probability between these two.

@@ -131,9 +131,9 @@ def test_a_plain_model_is_refused():
 
 def test_an_unknown_method_is_refused():
     with pytest.raises(
-        ValueError, match=r"'conformal_intervals'.*recalibration='platt'"
+        ValueError, match=r"'conformal_intervals'.*recalibration='sigmoid'"
     ):
-        shared_network().recalibrate(ROWS, np.zeros(100), "platt")
+        shared_network().recalibrate(ROWS, np.zeros(100), "sigmoid")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ def draws(method, x, y, x_test):
         from catboost import CatBoostRegressor
 
         loss = f"Tweedie:variance_power={POWER}"
-        model = CatBoostRegressor(loss_function=loss, verbose=0, thread_count=1)
+        model = CatBoostRegressor(
+            loss_function=loss, verbose=0, thread_count=1, allow_writing_files=False
+        )
         return by_tweedie(model, x, y, x_test)
     if method == "lightgbm_tweedie":
         from lightgbm import LGBMRegressor
@@ -68,7 +70,9 @@ def draws(method, x, y, x_test):
     if method == "catboost_classes":
         from catboost import CatBoostClassifier
 
-        model = CatBoostClassifier(verbose=0, thread_count=1).fit(x, y)
+        model = CatBoostClassifier(
+            verbose=0, thread_count=1, allow_writing_files=False
+        ).fit(x, y)
         return by_probabilities(model.classes_, model.predict_proba(x_test))
     import statsmodels.api as sm
 

@@ -3,7 +3,6 @@
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import keras
@@ -27,52 +26,52 @@ FOR_DEVELOPERS = {"test", "benchmark"}
 ERRORS = (ImportError, SettingsError, StoreError, TableError)
 
 
-def network() -> Any:
+def network():
     inputs = keras.Input((1,))
     outputs = tfbbb.layers.DenseVariational(2, kl_weight=1.0)(inputs)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=tfbbb.likelihoods.Normal())
 
 
-def read_workbook(directory: Path) -> None:
+def read_workbook(directory):
     read_table(write_xlsx(directory / "a.xlsx", {"a": [["x"], [1]]}))
 
 
-def write_workbook(directory: Path) -> None:
+def write_workbook(directory):
     write_table(pa.table({"x": [1]}), directory / "a.xlsx")
 
 
-def export_mlflow(directory: Path) -> None:
+def export_mlflow(directory):
     network().export_predictive(directory / "model", format="mlflow")
 
 
-def export_onnx(directory: Path) -> None:
+def export_onnx(directory):
     network().export_predictive(directory / "a.onnx", format="onnx")
 
 
-def run_on_ray(directory: Path) -> None:
+def run_on_ray(directory):
     with mock.patch.dict(sys.modules):
         sys.modules.pop("service.job_process.ray_jobs", None)
         import_extra("ray", "service.job_process.ray_jobs")
 
 
-def open_object_store(directory: Path) -> None:
+def open_object_store(directory):
     open_store(Settings(store="s3://bucket/prefix", data_dir=directory))
 
 
-def frame_of_predictions(directory: Path) -> None:
+def frame_of_predictions(directory):
     network().predictive([[1.0]], num_samples=2).to_pandas()
 
 
-def list_keys(directory: Path) -> None:
+def list_keys(directory):
     """Runs the command in a process of its own, which has no library of the service."""
     raise ImportError(run(["keys", "list"]).stderr)
 
 
-def tune_table(directory: Path) -> None:
+def tune_table(directory):
     tfbbb.tune({"x": [1.0], "y": [1.0]}, {"target": "y"})
 
 
-def build_documentation(directory: Path) -> None:
+def build_documentation(directory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["build"])
         build.main()
@@ -99,20 +98,20 @@ CALLS = [
 ]
 
 
-def extras() -> dict[str, list[str]]:
+def extras():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found: dict[str, list[str]] = project["optional-dependencies"]
     return found
 
 
-def test_every_extra_of_users_has_a_call() -> None:
+def test_every_extra_of_users_has_a_call():
     assert {extra for extra, *_ in CALLS} == extras().keys() - FOR_DEVELOPERS
 
 
 @pytest.mark.parametrize(
     "extra", sorted(extras().keys() - FOR_DEVELOPERS - {"service"})
 )
-def test_every_package_of_an_extra_is_hidden_once(extra: str) -> None:
+def test_every_package_of_an_extra_is_hidden_once(extra):
     """Those of `service` have tests of their own in `tests/cli`."""
     packages = [line.split(">=")[0].replace("-", "_") for line in extras()[extra]]
     hidden = {library for name, library, _ in CALLS if name == extra}
@@ -126,9 +125,7 @@ def test_every_package_of_an_extra_is_hidden_once(extra: str) -> None:
     CALLS,
     ids=[f"{call.__name__}-{library}" for _, library, call in CALLS],
 )
-def test_a_missing_library_names_its_extra(
-    extra: str, library: str, call: Any, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_missing_library_names_its_extra(extra, library, call, tmp_path, monkeypatch):
     loaded = [name for name in sys.modules if name.startswith(f"{library}.")]
     for name in (library, *loaded):
         monkeypatch.setitem(sys.modules, name, None)
@@ -136,9 +133,7 @@ def test_a_missing_library_names_its_extra(
         call(tmp_path)
 
 
-def test_what_a_library_of_an_extra_needs_is_named_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_library_of_an_extra_needs_is_named_too(tmp_path, monkeypatch):
     (tmp_path / "half_installed.py").write_text("import not_installed.part")
     monkeypatch.syspath_prepend(tmp_path)
     expected = r"This needs not_installed: `pip install 'tfbbb\[excel\]'`"

@@ -3,7 +3,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -11,17 +10,17 @@ from tfbbb.base import files
 from tfbbb.base.files import atomic_directory
 
 
-def names(directory: Path) -> list[str]:
+def names(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
-def write(directory: Path) -> None:
+def write(directory):
     (directory / "variables").mkdir()
     (directory / "variables" / "data").write_text("weights")
     (directory / "saved_model.pb").write_text("graph")
 
 
-def test_directory_appears_whole_at_the_end(tmp_path: Path) -> None:
+def test_directory_appears_whole_at_the_end(tmp_path):
     path = tmp_path / "model" / "1"
     with atomic_directory(path) as staging:
         write(staging)
@@ -32,13 +31,11 @@ def test_directory_appears_whole_at_the_end(tmp_path: Path) -> None:
     assert names(tmp_path / "model") == ["1"]
 
 
-def test_everything_is_flushed_before_it_appears(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_is_flushed_before_it_appears(tmp_path, monkeypatch):
     path, flushed = tmp_path / "1", []
     flush = files.flush
 
-    def spy(flushed_path: Path) -> None:
+    def spy(flushed_path):
         flush(flushed_path)
         flushed.append((flushed_path.name, path.exists()))
 
@@ -56,10 +53,8 @@ def test_everything_is_flushed_before_it_appears(
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_nothing_is_left_where_the_body_raises(
-    tmp_path: Path, error: type[BaseException]
-) -> None:
-    def fail() -> None:
+def test_nothing_is_left_where_the_body_raises(tmp_path, error):
+    def fail():
         with atomic_directory(tmp_path / "models" / "name" / "1") as staging:
             write(staging)
             raise error
@@ -69,7 +64,7 @@ def test_nothing_is_left_where_the_body_raises(
     assert names(tmp_path) == []
 
 
-def test_what_killed_processes_left_is_removed_after_a_day(tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_removed_after_a_day(tmp_path):
     for name, age in {
         ".staging-1-0123abcd": 25 * 3600.0,
         ".staging-2-89abcdef": 3600.0,
@@ -83,7 +78,7 @@ def test_what_killed_processes_left_is_removed_after_a_day(tmp_path: Path) -> No
     assert names(tmp_path) == [".staging-2-89abcdef", ".staging-of-a-user", "3"]
 
 
-def test_folders_that_hold_something_else_are_left(tmp_path: Path) -> None:
+def test_folders_that_hold_something_else_are_left(tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "other").touch()
     with (
@@ -95,7 +90,7 @@ def test_folders_that_hold_something_else_are_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["directory", "file", "empty directory"])
-def test_what_is_there_is_never_overwritten(tmp_path: Path, kind: str) -> None:
+def test_what_is_there_is_never_overwritten(tmp_path, kind):
     path = tmp_path / "1"
     if kind == "file":
         path.write_text("precious")
@@ -113,10 +108,10 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path, kind: str) -> None:
     assert kept is None or kept.read_text() == "precious"
 
 
-def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_what_appears_meanwhile_is_not_overwritten(tmp_path):
     path = tmp_path / "1"
 
-    def race() -> None:
+    def race():
         with atomic_directory(path) as staging:
             write(staging)
             path.mkdir()
@@ -128,7 +123,7 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     assert (path / "file").read_text() == "precious"
 
 
-def test_directory_is_as_readable_as_others(tmp_path: Path) -> None:
+def test_directory_is_as_readable_as_others(tmp_path):
     with atomic_directory(tmp_path / "1") as staging:
         write(staging)
     (tmp_path / "ordinary").mkdir()
@@ -138,7 +133,7 @@ def test_directory_is_as_readable_as_others(tmp_path: Path) -> None:
     assert modes[0] == modes[1]
 
 
-def test_killed_process_leaves_the_old_or_the_new_version(tmp_path: Path) -> None:
+def test_killed_process_leaves_the_old_or_the_new_version(tmp_path):
     # Whatever touches the disk is a point: opening, writing, flushing, renaming. A
     # child for each point writes version 2 and kills itself there.
     program = """

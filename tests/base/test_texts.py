@@ -8,16 +8,16 @@ from tfbbb.base.texts import abbreviate, fold_sentences, shown_share
 @pytest.mark.parametrize(
     "value", [-2.5, "text", b"bytes", (1,), {"a": {"b": [None]}}, {1}, []]
 )
-def test_short_values_are_written_as_repr_does(value: Any) -> None:
+def test_short_values_are_written_as_repr_does(value):
     assert abbreviate(value) == repr(value)
 
 
 class Unwritten:
-    def __repr__(self) -> str:
+    def __repr__(self):
         raise AssertionError("it is beyond what is shown")
 
 
-def nested(depth: int) -> list[Any]:
+def nested(depth):
     value: list[Any] = [Unwritten()]
     for _ in range(depth):
         value = [value]
@@ -34,11 +34,11 @@ def nested(depth: int) -> list[Any]:
         b"a" * 10**6,
     ],
 )
-def test_the_end_of_a_large_value_is_not_written(value: Any) -> None:
+def test_the_end_of_a_large_value_is_not_written(value):
     assert len(abbreviate(value)) <= 100
 
 
-def test_keys_keep_their_order() -> None:
+def test_keys_keep_their_order():
     assert abbreviate({"b": 1, "a": 2}) == "{'b': 1, 'a': 2}"
 
 
@@ -55,11 +55,11 @@ def test_keys_keep_their_order() -> None:
         (8.3e9, "8300000000 times"),
     ],
 )
-def test_shares_are_written_without_exponents(share: float, text: str) -> None:
+def test_shares_are_written_without_exponents(share, text):
     assert shown_share(share) == text
 
 
-def test_eighteen_sentences_of_a_kind_are_one() -> None:
+def test_eighteen_sentences_of_a_kind_are_one():
     names = [f"x{place}" for place in range(18)]
     sentences = [f"Column {name!r} is {name[1:]}.5, too much." for name in names]
     assert fold_sentences(["Other.", *sentences]) == [
@@ -73,7 +73,7 @@ def test_eighteen_sentences_of_a_kind_are_one() -> None:
     assert fold_sentences(sentences[:3]) == sentences[:3]
 
 
-def test_sentences_of_several_kinds_keep_their_order() -> None:
+def test_sentences_of_several_kinds_keep_their_order():
     kinds = ["has no value.", "is constant.", "is an identifier."]
     sentences = [f"Column {name!r} {kind}" for name in "ab" for kind in kinds]
     assert fold_sentences(sentences) == sentences

@@ -1,7 +1,6 @@
 """Threads compute parts of the rows; no answer depends on how many there are."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import keras
 import numpy as np
@@ -21,7 +20,7 @@ Y = GENERATOR.normal(size=(ROWS, 1))
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def model(tmp_path_factory):
     inputs = keras.Input((3,))
     hidden = tfbbb.layers.DenseVariational(16, activation="tanh")(inputs)
     network = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
@@ -30,7 +29,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tfbbb.load(path, engine="numpy")
 
 
-def answers(model: Any) -> list[np.ndarray]:
+def answers(model):
     return [
         *model.predict(X).values(),
         model.ask("quantiles", X, [0.1, 0.7]),
@@ -41,9 +40,7 @@ def answers(model: Any) -> list[np.ndarray]:
     ]
 
 
-def test_answers_are_the_same_by_any_number_of_threads(
-    model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_the_same_by_any_number_of_threads(model, monkeypatch):
     found = []
     for several in (1, 5):
         monkeypatch.setattr(threads, "num_threads", lambda several=several: several)
@@ -52,14 +49,14 @@ def test_answers_are_the_same_by_any_number_of_threads(
         np.testing.assert_array_equal(one, other)
 
 
-def blas_threads() -> set[int]:
+def blas_threads():
     return {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_until_the_last_call_ends() -> None:
+def test_blas_has_one_thread_until_the_last_call_ends():
     before = blas_threads()
 
-    def inner(part: int) -> set[int]:
+    def inner(part):
         return set().union(*map_in_threads(lambda _: blas_threads(), range(part)))
 
     with ThreadPoolExecutor(3) as calls:
@@ -68,19 +65,17 @@ def test_blas_has_one_thread_until_the_last_call_ends() -> None:
     assert blas_threads() == before
 
 
-def test_an_error_in_a_part_is_raised() -> None:
+def test_an_error_in_a_part_is_raised():
     before = blas_threads()
     with pytest.raises(ZeroDivisionError):
         map_in_threads(lambda part: 1 // part, [1, 0, 2])
     assert blas_threads() == before
 
 
-def test_questions_about_the_same_tensors_take_one_pass(
-    model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_about_the_same_tensors_take_one_pass(model, monkeypatch):
     passes, compute = [], Passes.predict
 
-    def counted(self: Passes, *arguments: Any, **named: Any) -> Any:
+    def counted(self, *arguments, **named):
         passes.append(arguments[1:3])
         return compute(self, *arguments, **named)
 

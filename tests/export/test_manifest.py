@@ -2,8 +2,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from tfbbb.prediction.recalibration import (
 
 
 @pytest.fixture
-def fields() -> dict[str, Any]:
+def fields():
     return {
         "schema_version": 6,
         "created": "2030-01-01T00:00:00+00:00",
@@ -51,12 +49,7 @@ def fields() -> dict[str, Any]:
         "metrics": {"nll": 1},
         "libraries": {"tensorflow": "2.21.0"},
         "files": {},
-        "targets": {
-            "shape": [],
-            "support": None,
-            "ordered": False,
-            "discrete": False,
-        },
+        "targets": {"shape": [], "support": None, "ordered": False, "discrete": False},
         "passes": {"local": {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}},
         "numpy": {"difference": 1e-6, "missing": None},
         "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
@@ -65,7 +58,7 @@ def fields() -> dict[str, Any]:
     }
 
 
-def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
+def test_json_round_trip_keeps_every_field(fields):
     manifest = Manifest.from_json(json.dumps(fields))
     assert json.loads(manifest.to_json()) == fields
     assert Manifest.from_json(manifest.to_json()) == manifest
@@ -89,28 +82,26 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
         ({"metrics": {"rmse": "low"}}, r"`metrics\.rmse` must be a number"),
     ],
 )
-def test_malformed_field_is_named(
-    fields: dict[str, Any], change: dict[str, Any], message: str
-) -> None:
+def test_malformed_field_is_named(fields, change, message):
     with pytest.raises(ManifestError, match=message):
         Manifest.from_json(json.dumps(fields | change))
 
 
 @pytest.mark.parametrize("name", ["likelihood", "passes", "numpy"])
-def test_lacking_field_is_named(fields: dict[str, Any], name: str) -> None:
+def test_lacking_field_is_named(fields, name):
     del fields[name]
     with pytest.raises(ManifestError, match=f"lacks `{name}`"):
         Manifest.from_json(json.dumps(fields))
 
 
 @pytest.mark.parametrize("text", ["{", "", b"\xff", '{"kl_weight": NaN}'])
-def test_what_is_not_json_is_refused(text: str | bytes) -> None:
+def test_what_is_not_json_is_refused(text):
     with pytest.raises(ManifestError, match="not JSON"):
         Manifest.from_json(text)
 
 
 @pytest.fixture
-def model_directory(tmp_path: Path, fields: dict[str, Any]) -> Path:
+def model_directory(tmp_path, fields):
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"graph")
     (tmp_path / "variables" / "variables.index").write_bytes(b"weights")
@@ -120,25 +111,25 @@ def model_directory(tmp_path: Path, fields: dict[str, Any]) -> Path:
     return tmp_path
 
 
-def test_untouched_directory_verifies(model_directory: Path) -> None:
+def test_untouched_directory_verifies(model_directory):
     manifest = Manifest.read(model_directory)
     assert set(manifest.files) == {"saved_model.pb", "variables/variables.index"}
     manifest.verify(model_directory)
 
 
-def test_changed_file_is_named(model_directory: Path) -> None:
+def test_changed_file_is_named(model_directory):
     (model_directory / "variables" / "variables.index").write_bytes(b"Weights")
     with pytest.raises(ManifestError, match=r"variables/variables\.index .* sha256"):
         Manifest.read(model_directory).verify(model_directory)
 
 
-def test_file_that_was_not_exported_is_named(model_directory: Path) -> None:
+def test_file_that_was_not_exported_is_named(model_directory):
     (model_directory / "assets.extra" / "payload").write_bytes(b"!")
     with pytest.raises(ManifestError, match=r"assets\.extra/payload .* not exported"):
         Manifest.read(model_directory).verify(model_directory)
 
 
-def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
+def test_manifest_is_read_without_tensorflow(model_directory):
     program = (
         "import sys; from tfbbb.export import Manifest; Manifest.read(sys.argv[1]);"
         "sys.exit('tensorflow' in sys.modules)"
@@ -154,7 +145,7 @@ def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
         ConformalIntervals([[0.0, 1.5]], density=IsotonicPIT([0.2, 0.6], [0.1, 0.7])),
     ],
 )
-def test_a_recalibration_is_read_as_it_was_written(given: Any) -> None:
+def test_a_recalibration_is_read_as_it_was_written(given):
     written = None if given is None else serialize(given)
     found = replace(manifest(MATRIX_FEATURES), recalibration=written)
     assert Manifest.from_json(found.to_json()).read_recalibration() == given

@@ -1,8 +1,6 @@
 """MLflow loads what was exported, and predicts as the loaded SavedModel."""
 
 import sys
-from pathlib import Path
-from typing import Any
 
 import mlflow
 import mlflow.pyfunc.scoring_server as scoring_server
@@ -19,9 +17,9 @@ from tfbbb.tables import Schema, preprocessing
 
 
 def test_a_table_is_answered_as_by_the_saved_model(
-    exported: Any,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+    exported,  # noqa: F811
+    tmp_path,
+):
     live, schema, table, loaded = exported
     live.export_predictive(tmp_path / "model", format="mlflow", schema=schema)
     model = mlflow.pyfunc.load_model(tmp_path / "model")
@@ -37,7 +35,7 @@ def test_a_table_is_answered_as_by_the_saved_model(
         np.testing.assert_array_equal(found[name], expected[name][:, 0])
 
 
-def test_the_frame_of_the_training_is_taken(tmp_path: Path) -> None:
+def test_the_frame_of_the_training_is_taken(tmp_path):
     generator = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -84,7 +82,7 @@ def test_the_frame_of_the_training_is_taken(tmp_path: Path) -> None:
         np.testing.assert_allclose(means, of_rows, rtol=1e-6)
 
 
-def test_classes_have_a_column_each(tmp_path: Path) -> None:
+def test_classes_have_a_column_each(tmp_path):
     live = network(tfbbb.likelihoods.Categorical(), 3)
     names = ["width", "height", "depth"]
     live.export_predictive(
@@ -104,9 +102,7 @@ def test_classes_have_a_column_each(tmp_path: Path) -> None:
     assert list(found["class"]) == [("red", "green", "blue")[i] for i in best]
 
 
-def test_nothing_is_left_of_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_of_a_failure(tmp_path, monkeypatch):
     live = network(tfbbb.likelihoods.Normal(), 1)
     with pytest.raises(ValueError, match="feature names"):
         live.export_predictive(

@@ -2,8 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -23,13 +21,13 @@ SHORT = {"Normal, heteroscedastic", "ZeroInflated", "Categorical"}
 MOMENTS = {"mean", "variance", "epistemic", "aleatoric"}
 
 
-def run(path: Path, tensors: dict[str, Any]) -> dict[str, np.ndarray]:
+def run(path, tensors):
     session = onnxruntime.InferenceSession(path)
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, tensors), strict=True))
 
 
-def assert_as_live(found: dict[str, np.ndarray], live: tfbbb.Predictive) -> None:
+def assert_as_live(found, live):
     for name, values in found.items():
         expected = np.asarray(getattr(live, name))
         scale = np.abs(expected).max()
@@ -43,7 +41,7 @@ def assert_as_live(found: dict[str, np.ndarray], live: tfbbb.Predictive) -> None
         for name in CASES
     ],
 )
-def test_every_likelihood_answers_as_live(name: str, tmp_path: Path) -> None:
+def test_every_likelihood_answers_as_live(name, tmp_path):
     likelihood, units, targets, _ = CASES[name]
     likelihood = copy.deepcopy(likelihood)
     if units is None:
@@ -57,7 +55,7 @@ def test_every_likelihood_answers_as_live(name: str, tmp_path: Path) -> None:
     assert_as_live(found, live.predictive(X, 20, "weight", seed=5))
 
 
-def test_members_and_a_recalibration_answer_as_live(tmp_path: Path) -> None:
+def test_members_and_a_recalibration_answer_as_live(tmp_path):
     live = network(tfbbb.likelihoods.Normal(), 1, members=3)
     targets = 50.0 + 10.0 * X[:, :1]
     live.likelihood.adapt(targets)
@@ -69,7 +67,7 @@ def test_members_and_a_recalibration_answer_as_live(tmp_path: Path) -> None:
     assert_as_live(found, live.predictive(X, 30, "weight"))
 
 
-def test_convolutions_answer_as_live(tmp_path: Path) -> None:
+def test_convolutions_answer_as_live(tmp_path):
     inputs = keras.Input((16,))
     image = keras.layers.Reshape((4, 4, 1))(inputs)
     hidden = Conv2DVariational(2, 3, activation="relu", padding="same")(image)
@@ -84,9 +82,9 @@ def test_convolutions_answer_as_live(tmp_path: Path) -> None:
 
 
 def test_columns_of_every_kind_answer_as_live(
-    exported: Any,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+    exported,  # noqa: F811
+    tmp_path,
+):
     live, schema, table, loaded = exported
     path = tmp_path / "a.onnx"
     live.export_predictive(path, format="onnx", schema=schema, units="as sold")
@@ -109,11 +107,11 @@ def test_columns_of_every_kind_answer_as_live(
     onnx.checker.check_model(onnx.load(path), full_check=True)
 
 
-def schema_columns(table: Any, schema: Any) -> list[tuple[str, Any]]:
+def schema_columns(table, schema):
     return [(column.name, table[column.name]) for column in schema.features]
 
 
-def test_what_onnx_has_not_is_refused_by_name(tmp_path: Path) -> None:
+def test_what_onnx_has_not_is_refused_by_name(tmp_path):
     inputs = {"street": keras.Input((), dtype="string", name="street")}
     hashed = HashedText([4])([inputs["street"]])
     live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hashed))
@@ -122,7 +120,7 @@ def test_what_onnx_has_not_is_refused_by_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
+def test_wrong_arguments_are_refused(tmp_path):
     live = network(tfbbb.likelihoods.Normal(), 1)
     path = tmp_path / "a.onnx"
     with pytest.raises(ValueError, match="Received: format='pickle'"):

@@ -5,9 +5,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import keras
 import numpy as np
@@ -77,7 +75,7 @@ ENGINES = ("numpy", "tensorflow")
 SHORT = {"Poisson", "ZeroInflated"}
 
 
-def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:
+def network(likelihood, units, members=1):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((3,))
     hidden = DenseVariational(5, "tanh", posterior=WIDE)(inputs)
@@ -92,9 +90,7 @@ def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianMode
         for name in CASES
     ],
 )
-def test_every_likelihood_answers_from_a_file_as_live(
-    name: str, tmp_path: Path
-) -> None:
+def test_every_likelihood_answers_from_a_file_as_live(name, tmp_path):
     likelihood, units, targets, method = CASES[name]
     if units is None:
         units = likelihood.num_outputs(targets.shape[-1])
@@ -114,7 +110,7 @@ def test_every_likelihood_answers_from_a_file_as_live(
         assert refuses(found, given) == refuses(expected, given)
 
 
-def refuses(prediction: Any, targets: np.ndarray) -> bool:
+def refuses(prediction, targets):
     try:
         prediction.log_prob(targets)
     except ValueError as error:
@@ -122,7 +118,7 @@ def refuses(prediction: Any, targets: np.ndarray) -> bool:
     return False
 
 
-def assert_same(found: Any, expected: Any, targets: Any, ordered: bool) -> None:
+def assert_same(found, expected, targets, ordered):
     assert set(found.to_numpy()) == set(expected.to_numpy())
     for name, values in expected.to_numpy().items():
         np.testing.assert_allclose(found.to_numpy()[name], values, **CLOSE)
@@ -141,7 +137,7 @@ def assert_same(found: Any, expected: Any, targets: Any, ordered: bool) -> None:
     assert found.num_samples == expected.num_samples
 
 
-def assert_same_signature(path: Path, live: Any) -> None:
+def assert_same_signature(path, live):
     signatures = tf.saved_model.load(str(path)).signatures
     method = tfbbb.export.Manifest.read(path).method
     asked = {
@@ -155,9 +151,7 @@ def assert_same_signature(path: Path, live: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def exported_ensemble(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[tfbbb.BayesianModel, Path]:
+def exported_ensemble(tmp_path_factory):
     live = network(likelihoods.Normal(heteroscedastic=True), 4, members=3)
     live.likelihood.adapt(NUMBERS)
     path = tmp_path_factory.mktemp("ensemble")
@@ -167,9 +161,7 @@ def exported_ensemble(
 
 
 @pytest.fixture(scope="module")
-def exported_classes(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[tfbbb.BayesianModel, Path]:
+def exported_classes(tmp_path_factory):
     live = network("categorical", 3)
     path = tmp_path_factory.mktemp("classes") / "1"
     live.export_predictive(path, classes=["no", "some", "all"])
@@ -177,20 +169,20 @@ def exported_classes(
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def ensemble(exported_ensemble: Any, request: pytest.FixtureRequest) -> SimpleNamespace:
+def ensemble(exported_ensemble, request):
     live, path = exported_ensemble
     loaded = tfbbb.load(path, engine=request.param)
     return SimpleNamespace(live=live, path=path, loaded=loaded)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def classes(exported_classes: Any, request: pytest.FixtureRequest) -> SimpleNamespace:
+def classes(exported_classes, request):
     live, path = exported_classes
     loaded = tfbbb.load(path, engine=request.param)
     return SimpleNamespace(live=live, path=path, loaded=loaded)
 
 
-def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> None:
+def test_an_ensemble_answers_from_a_file_as_live(ensemble):
     for by in ("local", "weight"):
         found = ensemble.loaded.predictive(X, 20, by, seed=5)
         expected = ensemble.live.predictive(X, 20, by, seed=5)
@@ -200,9 +192,7 @@ def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("structure", ["diagonal", "full"])
-def test_a_linearised_network_answers_from_a_file_as_live(
-    structure: Any, tmp_path: Path
-) -> None:
+def test_a_linearised_network_answers_from_a_file_as_live(structure, tmp_path):
     method = tfbbb.inference.Laplace(structure, prior_precision=1.0)
     given = network(likelihoods.Normal(heteroscedastic=True), 4)
     live = method.fit(given, X, NUMBERS, verbose=0)
@@ -214,7 +204,7 @@ def test_a_linearised_network_answers_from_a_file_as_live(
         assert_same(found, expected, NUMBERS, ordered=True)
 
 
-def test_classes_are_answered_from_a_file_as_live(classes: SimpleNamespace) -> None:
+def test_classes_are_answered_from_a_file_as_live(classes):
     for by in ("local", "weight"):
         found = classes.loaded.predictive(X, 20, by, seed=5)
         expected = classes.live.predictive(X, 20, by, seed=5)
@@ -225,7 +215,7 @@ def test_classes_are_answered_from_a_file_as_live(classes: SimpleNamespace) -> N
         assert refuses(found, given) == refuses(expected, given)
 
 
-def test_defaults_come_from_the_manifest(ensemble: SimpleNamespace) -> None:
+def test_defaults_come_from_the_manifest(ensemble):
     expected = ensemble.live.predictive(X, 60, "local", seed=4)
     for arguments in ({}, {"method": "auto"}, {"num_samples": 60, "seed": 4}):
         found = ensemble.loaded.predictive(X, **arguments)
@@ -236,7 +226,7 @@ def test_defaults_come_from_the_manifest(ensemble: SimpleNamespace) -> None:
     assert repr(found) == "Predictive(rows=12, targets=2, num_samples=60)"
 
 
-def test_blocks_change_no_draw(ensemble: SimpleNamespace) -> None:
+def test_blocks_change_no_draw(ensemble):
     whole = ensemble.loaded.predictive(X, 60, "weight")
     cut = ensemble.loaded.predictive(X, 60, "weight", max_memory_mb=0.01)
     for name, values in whole.to_numpy().items():
@@ -245,13 +235,11 @@ def test_blocks_change_no_draw(ensemble: SimpleNamespace) -> None:
     np.testing.assert_allclose(cut.joint_sample(4), whole.joint_sample(4), **CLOSE)
 
 
-def test_draws_serve_the_next_prediction(
-    ensemble: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_serve_the_next_prediction(ensemble, monkeypatch):
     loaded = ensemble.loaded
     first = loaded.predictive(X)
 
-    def refuse(*arguments: Any) -> Any:
+    def refuse(*arguments):
         pytest.fail("It draws again.")
 
     monkeypatch.setattr(loaded._passes["local"], "draw", refuse)
@@ -260,8 +248,8 @@ def test_draws_serve_the_next_prediction(
     np.testing.assert_array_equal(loaded.predictive(X[3:4]).mean.shape, (1, 2))
 
 
-def test_threads_get_the_answers_one_thread_gets(ensemble: SimpleNamespace) -> None:
-    def ask(seed: int) -> np.ndarray:
+def test_threads_get_the_answers_one_thread_gets(ensemble):
+    def ask(seed):
         prediction = ensemble.loaded.predictive(X, 12, "weight", seed % 3)
         return np.concatenate([prediction.mean, prediction.quantile(0.2)])
 
@@ -270,7 +258,7 @@ def test_threads_get_the_answers_one_thread_gets(ensemble: SimpleNamespace) -> N
         np.testing.assert_array_equal(list(pool.map(ask, range(24))), alone)
 
 
-def test_what_signatures_do_not_read_is_not_stored(ensemble: SimpleNamespace) -> None:
+def test_what_signatures_do_not_read_is_not_stored(ensemble):
     reader = tf.train.load_checkpoint(str(ensemble.path / "2/variables/variables"))
     shapes = list(reader.get_variable_to_shape_map().values())
     # Mean and variance of each kernel; neither log scales nor the priors', and each of
@@ -279,7 +267,7 @@ def test_what_signatures_do_not_read_is_not_stored(ensemble: SimpleNamespace) ->
     assert shapes.count([3, 5, 4]) == 2
 
 
-def test_classes_have_their_names(classes: SimpleNamespace) -> None:
+def test_classes_have_their_names(classes):
     prediction = classes.loaded.predictive(X, 50)
     assert repr(prediction) == (
         "Predictive(rows=12, classes=['no', 'some', 'all'], num_samples=50)"
@@ -303,19 +291,17 @@ def test_classes_have_their_names(classes: SimpleNamespace) -> None:
         ({"max_memory_mb": 0.0}, "max_memory_mb"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(
-    ensemble: SimpleNamespace, arguments: dict[str, Any], message: str
-) -> None:
+def test_arguments_that_do_not_fit_are_refused(ensemble, arguments, message):
     with pytest.raises(ValueError, match=message):
         ensemble.loaded.predictive(X, **arguments)
 
 
 @pytest.fixture(scope="module")
-def cubes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def cubes(tmp_path_factory):
     """A model with a lookup table and a layer that is not Keras'."""
 
     class Cubed(keras.layers.Layer):
-        def call(self, inputs: Any) -> Any:
+        def call(self, inputs):
             return inputs**3
 
     inputs = {"city": keras.Input((), dtype="string", name="city")}
@@ -327,9 +313,7 @@ def cubes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
 
 
-def test_lookup_tables_are_saved_with_the_functions_that_read_them(
-    cubes: SimpleNamespace,
-) -> None:
+def test_lookup_tables_are_saved_with_the_functions_that_read_them(cubes):
     rows = {"city": ["a", "b", "c"]}
     found = cubes.loaded.predictive(rows, 20)
     expected = cubes.live.predictive({"city": np.array(["a", "b", "c"])}, 20, "local")
@@ -337,9 +321,7 @@ def test_lookup_tables_are_saved_with_the_functions_that_read_them(
     assert len(np.unique(found.mean)) == 3
 
 
-def test_model_of_lookup_tables_says_that_it_needs_tensorflow(
-    cubes: SimpleNamespace,
-) -> None:
+def test_model_of_lookup_tables_says_that_it_needs_tensorflow(cubes):
     assert cubes.loaded.manifest.numpy.missing == (
         "The model reads objects such as lookup tables."
     )
@@ -348,8 +330,8 @@ def test_model_of_lookup_tables_says_that_it_needs_tensorflow(
 
 
 def test_everything_is_answered_where_there_is_tensorflow_alone(
-    exported_ensemble: Any, exported_classes: Any
-) -> None:
+    exported_ensemble, exported_classes
+):
     program = """
 import sys
 paths = sys.argv[1:]

@@ -1,8 +1,5 @@
 """A question of the table is answered by live models and loaded models."""
 
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 import pytest
@@ -39,20 +36,18 @@ UPPER = Question(
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
-def test_every_question_has_an_answer(question: Question) -> None:
+def test_every_question_has_an_answer(question):
     answering = Answers if question.of_summary else Recalibration
     assert question.compute is not None or hasattr(answering, question.name)
 
 
-def test_unknown_question_names_the_known() -> None:
+def test_unknown_question_names_the_known():
     with pytest.raises(ValueError, match=r"Ask one of \['mean', .*question='mode'"):
         questions.question_named("mode")
 
 
 @pytest.fixture(scope="module")
-def exported(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[tfbbb.BayesianModel, Path]:
+def exported(tmp_path_factory):
     """A live model and the path of its export."""
     path = tmp_path_factory.mktemp("questions") / "1"
     inputs = keras.Input((3,))
@@ -64,14 +59,14 @@ def exported(
 
 
 @pytest.fixture
-def added(exported: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def added(exported, monkeypatch):
     """The same, and two more questions."""
     monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
     live, path = exported
     return live, tfbbb.load(path)
 
 
-def test_one_entry_adds_an_answer(added: Any) -> None:
+def test_one_entry_adds_an_answer(added):
     live, loaded = added
     values = np.full((5, 1), 0.3)
     # The mean of the only layer is integrated, so that all draws are one normal.
@@ -93,9 +88,7 @@ def test_one_entry_adds_an_answer(added: Any) -> None:
             )
 
 
-def test_one_entry_adds_an_answer_of_the_service(
-    added: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_entry_adds_an_answer_of_the_service(added, monkeypatch):
     _, loaded = added
     asked = parameters_model(questions.served_questions())
     monkeypatch.setattr(query, "Parameters", asked)

@@ -1,6 +1,4 @@
 import functools
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 load = functools.cache(tfbbb.load)
 
 
-def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
+def test_moments_are_those_of_the_known_posterior(regression):
     # S = 10 000 draws of f = 2 sum(x) + 0.1 w, in pairs: the mean is exact, and the
     # relative error of the variance is sqrt(4 / S).
     answer = load(regression).predict(X, num_samples=10_000)
@@ -29,9 +27,7 @@ def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
     )
 
 
-def test_quantiles_and_samples_are_those_of_the_known_posterior(
-    regression: Path,
-) -> None:
+def test_quantiles_and_samples_are_those_of_the_known_posterior(regression):
     model = load(regression)
     samples = model.ask("sample", X, None, 2000, 3)
     quantiles = model.ask("quantiles", X, [0.1, 0.5], 2000, 3)
@@ -45,7 +41,7 @@ def test_quantiles_and_samples_are_those_of_the_known_posterior(
     np.testing.assert_allclose(found, expected, atol=0.034)
 
 
-def test_columns_are_found_by_name(regression: Path) -> None:
+def test_columns_are_found_by_name(regression):
     model = load(regression)
     named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist(), "id": ["a"]}
     np.testing.assert_array_equal(
@@ -53,7 +49,7 @@ def test_columns_are_found_by_name(regression: Path) -> None:
     )
 
 
-def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
+def test_missing_and_text_values_reach_their_tensors(columns):
     model = load(columns)
     answer = model.predict(
         {
@@ -70,7 +66,7 @@ def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
-def test_missing_values_are_those_of_pandas(columns: Path, missing: Any) -> None:
+def test_missing_values_are_those_of_pandas(columns, missing):
     model = load(columns)
     inputs = {"age": [1], "blood pressure": [missing], "sex": ["f"]}
     answer = model.predict(inputs | {"region": [missing]})
@@ -80,7 +76,7 @@ def test_missing_values_are_those_of_pandas(columns: Path, missing: Any) -> None
 
 
 @pytest.mark.parametrize("dtype", [object, "string", "category"])
-def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) -> None:
+def test_columns_of_a_data_frame_are_found_by_name(columns, dtype):
     frame = pd.DataFrame(
         {
             "region": pd.Series([None, "x"], dtype=dtype),
@@ -94,9 +90,7 @@ def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) ->
     np.testing.assert_allclose(answer["mean"], [[204.0], [40.0]], atol=0.05)
 
 
-def test_newest_of_a_directory_of_versions_is_loaded(
-    regression: Path, tmp_path: Path
-) -> None:
+def test_newest_of_a_directory_of_versions_is_loaded(regression, tmp_path):
     newer = exported_models.write_regression(tmp_path / "newer", bias=7.0)
     for version, model in (("2", regression), ("10", newer), ("latest", regression)):
         (tmp_path / "name" / version).parent.mkdir(exist_ok=True)
@@ -108,12 +102,12 @@ def test_newest_of_a_directory_of_versions_is_loaded(
 
 
 @pytest.mark.parametrize("path", ["nothing", ""])
-def test_where_there_is_no_model_the_path_is_named(tmp_path: Path, path: str) -> None:
+def test_where_there_is_no_model_the_path_is_named(tmp_path, path):
     with pytest.raises(ManifestError, match=rf"no model .* Received: '{tmp_path}"):
         tfbbb.load(tmp_path / path)
 
 
-def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
+def test_model_shows_what_it_predicts_from_what(regression):
     assert repr(load(regression)) == (
         "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
         "method='weight', num_rows=442>"
@@ -142,9 +136,7 @@ def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
         ({"age": [[1]], "bmi": [1], "bp": [1]}, r"Row 1, column 'age' needs a number"),
     ],
 )
-def test_matrix_model_names_what_does_not_fit(
-    regression: Path, inputs: Any, message: str
-) -> None:
+def test_matrix_model_names_what_does_not_fit(regression, inputs, message):
     with pytest.raises(InputError, match=message):
         load(regression).predict(inputs)
 
@@ -160,15 +152,13 @@ def test_matrix_model_names_what_does_not_fit(
         ({"sex": "male"}, r"'sex' needs a list of values"),
     ],
 )
-def test_columns_model_names_what_does_not_fit(
-    columns: Path, change: dict[str, Any], message: str
-) -> None:
+def test_columns_model_names_what_does_not_fit(columns, change, message):
     inputs = {"age": [1], "blood pressure": [1], "sex": ["f"], "region": ["x"]}
     with pytest.raises(InputError, match=message):
         load(columns).predict(inputs | change)
 
 
-def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
+def test_signatures_are_read_as_tensorflow_names_them(regression):
     signatures = read_signatures(regression)
     assert set(signatures) == {"serving_default", "predict", "draws"}
     assert set(signatures["predict"]["inputs"]) == {"inputs", "num_samples", "seed"}

@@ -1,8 +1,5 @@
 """What was recalibrated answers so from a file, in every signature."""
 
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 import pytest
@@ -75,9 +72,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_recalibrated_answers_are_those_of_the_live_model(
-    name: str, tmp_path: Path
-) -> None:
+def test_recalibrated_answers_are_those_of_the_live_model(name, tmp_path):
     recalibration, likelihood, units, y, drawn = CASES[name]
     keras.utils.set_random_seed(0)
     inputs = keras.Input((3,))
@@ -101,7 +96,7 @@ def test_recalibrated_answers_are_those_of_the_live_model(
     assert_same_signatures(tmp_path / "1", live, plain)
 
 
-def assert_same_answers(found: Any, expected: Any, y: np.ndarray) -> None:
+def assert_same_answers(found, expected, y):
     for name in ("log_prob", "log_prob_of_draws"):
         np.testing.assert_allclose(
             getattr(found, name)(y), getattr(expected, name)(y), **CLOSE
@@ -115,7 +110,7 @@ def assert_same_answers(found: Any, expected: Any, y: np.ndarray) -> None:
         assert found.central_intervals == expected.central_intervals
 
 
-def assert_same_signatures(path: Path, live: Any, plain: Any) -> None:
+def assert_same_signatures(path, live, plain):
     signatures = tf.saved_model.load(str(path)).signatures
     expected = live.predictive(X, 20, "local")
     x = tf.constant(X)

@@ -1,9 +1,6 @@
 """Exported models answer as the live ones do, with TensorFlow alone."""
 
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import keras
 import numpy as np
@@ -30,13 +27,13 @@ NUMBERS = ["mg/dl", "1st", "a b", "a_b", "A B", "seed", "Levels", "class", "grö
 TEXTS = ["num_samples", "inputs", "_hidden", "self", "args", "kwargs", "name"]
 
 
-def body(features: Any, units: int) -> Any:
+def body(features, units):
     wide = MeanFieldNormal(initial_scale=1.0)
     hidden = DenseVariational(5, "tanh", posterior=wide)(features)
     return DenseVariational(units, posterior=wide)(hidden)
 
 
-def network(units: int, likelihood: Any) -> tfbbb.BayesianModel:
+def network(units, likelihood):
     keras.utils.set_random_seed(0)
     inputs = keras.Input((3,))
     model = tfbbb.BayesianModel(inputs, body(inputs, units), likelihood=likelihood)
@@ -44,9 +41,7 @@ def network(units: int, likelihood: Any) -> tfbbb.BayesianModel:
     return model
 
 
-def exported(
-    model: tfbbb.BayesianModel, x: Any, path: Path, **description: Any
-) -> SimpleNamespace:
+def exported(model, x, path, **description):
     model.export_predictive(path, **description)
     return SimpleNamespace(
         live=model,
@@ -58,7 +53,7 @@ def exported(
 
 
 @pytest.fixture(scope="module")
-def one_target(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def one_target(tmp_path_factory):
     model = network(1, Normal())
     model.fit(X, Y[:, 0], verbose=0)
     path = tmp_path_factory.mktemp("one") / "1"
@@ -74,7 +69,7 @@ def one_target(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module")
-def two_targets(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def two_targets(tmp_path_factory):
     model = network(4, Normal(heteroscedastic=True))
     model.likelihood.adapt(Y)
     path = tmp_path_factory.mktemp("two") / "1"
@@ -82,13 +77,13 @@ def two_targets(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def classes(tmp_path_factory):
     path = tmp_path_factory.mktemp("classes") / "1"
     return exported(network(3, "categorical"), X, path, classes=["no", "some", "all"])
 
 
 @pytest.fixture(scope="module")
-def columns(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def columns(tmp_path_factory):
     numbers = {name: GENERATOR.normal(size=20) for name in NUMBERS}
     numbers["x"] = [None, *numbers["x"][1:]]
     texts = {name: GENERATOR.choice(["u", "v", ""], size=20) for name in TEXTS}
@@ -102,19 +97,17 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture(params=["one_target", "two_targets", "classes", "columns"])
-def case(request: pytest.FixtureRequest) -> SimpleNamespace:
+def case(request):
     return request.getfixturevalue(request.param)
 
 
-def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
+def live(case, num_samples, seed):
     return case.live.predictive(
         case.x, num_samples=num_samples, method=case.loaded.manifest.method, seed=seed
     )
 
 
-def test_signatures_have_the_types_and_shapes_that_they_promise(
-    case: SimpleNamespace,
-) -> None:
+def test_signatures_have_the_types_and_shapes_that_they_promise(case):
     manifest = case.loaded.manifest
     asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
     features = {
@@ -143,15 +136,13 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
                 assert output.shape.as_list() == shapes.get(key, [None, width])
 
 
-def test_moments_of_a_signature_have_gradients_by_the_inputs(
-    one_target: SimpleNamespace,
-) -> None:
+def test_moments_of_a_signature_have_gradients_by_the_inputs(one_target):
     # Derivatives need the variables, which live as long as the model.
     saved = tf.saved_model.load(str(one_target.path))
     signature = saved.signatures["predict"]
     given = {"num_samples": tf.constant(20), "seed": tf.constant(3)}
 
-    def moments(x: Any) -> Any:
+    def moments(x):
         return tf.stack([signature(inputs=x, **given)[n] for n in ("mean", "variance")])
 
     row, step = tf.constant(X[:1]), tf.constant([[0.0, 0.02, 0.0]])
@@ -163,9 +154,7 @@ def test_moments_of_a_signature_have_gradients_by_the_inputs(
     np.testing.assert_allclose(found, np.ravel(expected), rtol=0.02)
 
 
-def test_draws_are_the_outputs_of_the_network_under_each_draw(
-    two_targets: SimpleNamespace,
-) -> None:
+def test_draws_are_the_outputs_of_the_network_under_each_draw(two_targets):
     # The likelihood says what they are: here means in standard units, and noise.
     signature = two_targets.signatures["draws"]
     given = {"num_samples": tf.constant(20), "seed": tf.constant(3)}
@@ -177,9 +166,7 @@ def test_draws_are_the_outputs_of_the_network_under_each_draw(
     np.testing.assert_allclose(means, expected.ask("mean"), **CLOSE)
 
 
-def test_columns_keep_their_names_whatever_tensorflow_calls_them(
-    columns: SimpleNamespace,
-) -> None:
+def test_columns_keep_their_names_whatever_tensorflow_calls_them(columns):
     features = columns.loaded.manifest.features
     assert [feature.name for feature in features] == [*TEXTS, *NUMBERS]
     tensors = [feature.tensor for feature in features]
@@ -192,9 +179,7 @@ def test_columns_keep_their_names_whatever_tensorflow_calls_them(
     assert by_name["inputs"].kind == "categorical"
 
 
-def test_manifest_says_what_the_model_is(
-    one_target: SimpleNamespace, two_targets: SimpleNamespace, classes: SimpleNamespace
-) -> None:
+def test_manifest_says_what_the_model_is(one_target, two_targets, classes):
     manifest = Manifest.read(one_target.path)
     assert manifest == one_target.loaded.manifest
     assert manifest.task == "regression"
@@ -232,7 +217,7 @@ def test_manifest_says_what_the_model_is(
     assert classes.loaded.manifest.classes == ("no", "some", "all")
 
 
-def test_full_disk_is_named(two_targets: SimpleNamespace, tmp_path: Path) -> None:
+def test_full_disk_is_named(two_targets, tmp_path):
     needed = sum(p.stat().st_size for p in two_targets.path.rglob("*") if p.is_file())
     with small_disk(tmp_path, int(0.99 * needed)):
         with pytest.raises(OSError, match="No space left") as caught:
@@ -241,9 +226,7 @@ def test_full_disk_is_named(two_targets: SimpleNamespace, tmp_path: Path) -> Non
     assert caught.value.filename == str(tmp_path / "models")
 
 
-def test_existing_path_is_refused_before_anything_is_written(
-    one_target: SimpleNamespace, tmp_path: Path
-) -> None:
+def test_existing_path_is_refused_before_anything_is_written(one_target, tmp_path):
     (tmp_path / "1").mkdir()
     with pytest.raises(FileExistsError, match="choose a path that does not exist"):
         one_target.live.export_predictive(tmp_path / "1")
@@ -265,19 +248,16 @@ def test_existing_path_is_refused_before_anything_is_written(
     ],
 )
 def test_description_that_does_not_fit_is_refused(
-    one_target: SimpleNamespace,
-    tmp_path: Path,
-    description: dict[str, Any],
-    message: str,
-) -> None:
+    one_target, tmp_path, description, message
+):
     with pytest.raises(ValueError, match=message):
         one_target.live.export_predictive(tmp_path / "name" / "1", **description)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_that_do_not_fit_classes_or_columns_are_refused(
-    classes: SimpleNamespace, columns: SimpleNamespace, tmp_path: Path
-) -> None:
+    classes, columns, tmp_path
+):
     with pytest.raises(ValueError, match=r"has 3 classes\. Received: 2 class names"):
         classes.live.export_predictive(tmp_path / "1", classes=["no", "yes"])
     with pytest.raises(ValueError, match=r"must be those of the model's inputs"):
@@ -298,9 +278,7 @@ def test_names_that_do_not_fit_classes_or_columns_are_refused(
         "a dictionary of more than columns",
     ],
 )
-def test_inputs_that_no_table_gives_are_refused(
-    inputs: Callable[[], Any], tmp_path: Path
-) -> None:
+def test_inputs_that_no_table_gives_are_refused(inputs, tmp_path):
     given = inputs()
     flat = [
         keras.layers.GlobalMaxPooling1D()(x)

@@ -23,13 +23,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 STORED = sorted(GOLDEN.glob("*/*.json"))
 # f(x) = sum(2 x)^2 of a vector, with an operation that nothing follows from.
 FORM: dict[str, Any] = {
-    "root": {
-        "square": {
-            "graph": "f",
-            "captured": [0],
-            "structure": {"square": None},
-        }
-    },
+    "root": {"square": {"graph": "f", "captured": [0], "structure": {"square": None}}},
     "graphs": {
         "f": {
             "inputs": 2,
@@ -48,11 +42,11 @@ FORM: dict[str, Any] = {
 }
 
 
-def written(form: Any) -> bytes:
+def written(form):
     return json.dumps(form).encode()
 
 
-def test_a_function_takes_and_returns_what_is_nested() -> None:
+def test_a_function_takes_and_returns_what_is_nested():
     square = read_functions(written(FORM)).square
     assert square([np.array([1.0, 2.0])])["square"] == 36.0
 
@@ -77,7 +71,7 @@ ROWS: dict[str, Any] = {
 }
 
 
-def test_sizes_are_those_of_each_call() -> None:
+def test_sizes_are_those_of_each_call():
     rows = read_functions(written(ROWS)).rows
     for size, number in [(6, 2), (6, 3), (8, 2)] * 4:
         x = np.arange(float(size))
@@ -86,7 +80,7 @@ def test_sizes_are_those_of_each_call() -> None:
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_golden_file_answers_by_numpy_as_it_did(path: Path) -> None:
+def test_golden_file_answers_by_numpy_as_it_did(path):
     stored = json.loads(path.read_text())
     directory = path.with_suffix("")
     root = tf.saved_model.load(str(directory))
@@ -98,7 +92,7 @@ def test_golden_file_answers_by_numpy_as_it_did(path: Path) -> None:
         assert_close(found, stored["answers"], path.stem)
 
 
-def places(value: Any) -> list[tuple[Any, ...]]:
+def places(value):
     """The places of all parts of a form."""
     pairs = (
         value.items()
@@ -117,7 +111,7 @@ ODD = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(place=st.sampled_from(places(FORM)), odd=ODD)
-def test_malformed_functions_are_refused_or_compute(place: Any, odd: Any) -> None:
+def test_malformed_functions_are_refused_or_compute(place, odd):
     form = copy.deepcopy(FORM)
     *path, last = place
     part = form
@@ -133,12 +127,12 @@ def test_malformed_functions_are_refused_or_compute(place: Any, odd: Any) -> Non
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"root": 1}'])
-def test_other_content_is_refused(content: bytes) -> None:
+def test_other_content_is_refused(content):
     with pytest.raises(ManifestError, match="malformed; export the model again"):
         read_functions(content)
 
 
-def test_an_operation_reads_earlier_ones_only() -> None:
+def test_an_operation_reads_earlier_ones_only():
     form = copy.deepcopy(FORM)
     form["graphs"]["f"]["nodes"][1] = ["Mul", [0, 5], 1, {}]
     with pytest.raises(ManifestError, match="reads a later one"):

@@ -1,8 +1,5 @@
 """No bit of a row's answer depends on the rows beside it."""
 
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 import pytest
@@ -15,13 +12,13 @@ layers = tfbbb.layers
 GENERATOR = np.random.default_rng(0)
 
 
-def normal(*shape: int) -> np.ndarray:
+def normal(*shape):
     return GENERATOR.normal(size=shape).astype("float32")
 
 
 @pytest.mark.parametrize("columns", [1, 3, 17, 130])
 @pytest.mark.parametrize("terms", [1, 13, 129, 800])
-def test_product_of_a_row_is_the_same_in_any_company(terms: int, columns: int) -> None:
+def test_product_of_a_row_is_the_same_in_any_company(terms, columns):
     a, b = normal(300, terms), normal(columns, terms).T
     with one_blas_thread():
         every = row_product(a, b)
@@ -44,7 +41,7 @@ def test_product_of_a_row_is_the_same_in_any_company(terms: int, columns: int) -
         *("abc,c->ab", "ab,bc->a", "aab,bc->ac", "ab->ba"),
     ],
 )
-def test_einsum_is_that_of_numpy(equation: str) -> None:
+def test_einsum_is_that_of_numpy(equation):
     sizes = dict(zip("abcdef", (3, 4, 5, 2, 6, 7), strict=True))
     given = [
         normal(*(sizes[name] for name in names))
@@ -54,13 +51,13 @@ def test_einsum_is_that_of_numpy(equation: str) -> None:
     np.testing.assert_allclose(einsum(equation)(*given), expected, atol=1e-5)
 
 
-def dense() -> tuple[Any, Any]:
+def dense():
     inputs = keras.Input((13,))
     hidden = keras.layers.Dense(40, activation="gelu")(inputs)
     return inputs, layers.DenseVariational(50, activation="tanh")(hidden)
 
 
-def steps() -> tuple[Any, Any]:
+def steps():
     inputs = keras.Input((6, 2))
     hidden = layers.DenseVariational(40)(inputs)
     hidden = layers.MultiHeadAttentionVariational(2, 20)(hidden, hidden)
@@ -76,9 +73,7 @@ def steps() -> tuple[Any, Any]:
         pytest.param(dense, "linearised", marks=pytest.mark.slow),
     ],
 )
-def test_row_has_the_same_answer_alone_and_among_others(
-    network: Any, method: str, tmp_path: Path
-) -> None:
+def test_row_has_the_same_answer_alone_and_among_others(network, method, tmp_path):
     inputs, hidden = network()
     outputs = layers.DenseVariational(3)(hidden)
     model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
@@ -86,7 +81,7 @@ def test_row_has_the_same_answer_alone_and_among_others(
     loaded = tfbbb.load(tmp_path / "1", engine="numpy")
     x = normal(515, *inputs.shape[1:])
 
-    def answers(rows: np.ndarray) -> dict[str, np.ndarray]:
+    def answers(rows):
         targets = np.zeros(len(rows), "int64")
         log_prob = loaded.ask("log_prob", rows, targets=targets)
         return loaded.predict(rows) | {"log_prob": log_prob}

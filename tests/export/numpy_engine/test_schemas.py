@@ -1,7 +1,7 @@
 """NumPy and TensorFlow give the same answers about any table."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tfbbb
 from tests.training.test_network import OF_TARGET, targets_of
 from tfbbb.export.inputs import to_tensors
-from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.questions import served_questions
 from tfbbb.training import JobSpec
 from tfbbb.training.familiarity import fit_familiarity
@@ -86,7 +86,7 @@ EXAMPLES = st.builds(
 )
 
 
-def exported(example: Example, path: Path) -> tuple[Manifest, pa.Table]:
+def exported(example, path):
     """Exports an untrained model of the example."""
     cells: dict[str, Any] = {"target": TARGETS[OF_TARGET[example.likelihood]]}
     kinds = {}
@@ -114,7 +114,7 @@ def exported(example: Example, path: Path) -> tuple[Manifest, pa.Table]:
     return Manifest.read(path), prepared.schema.targets(table)
 
 
-def odd_cells(feature: Feature) -> list[Any]:
+def odd_cells(feature):
     """Values of a column that training did not have, as far as a model takes them."""
     if feature.kind == "categorical":
         return [text or ("" if feature.may_miss else "?") for text in TEXTS]
@@ -123,9 +123,7 @@ def odd_cells(feature: Feature) -> list[Any]:
     return [0.5 if np.isnan(x) and not feature.may_miss else x for x in NUMBERS]
 
 
-def answers(
-    model: Any, rows: Any, targets: np.ndarray, levels: tuple[float, ...]
-) -> dict[str, np.ndarray]:
+def answers(model, rows, targets, levels):
     found = dict(model.predict(rows))
     for question in served_questions():
         if model.manifest.answers(question):
@@ -135,9 +133,7 @@ def answers(
     return found
 
 
-def assert_alike(
-    found: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], tails: float
-) -> None:
+def assert_alike(found, expected, tails):
     assert found.keys() == expected.keys()
     deviation = np.sqrt(expected.get("variance", np.ones([1, 1])))
     for name, values in expected.items():
@@ -165,7 +161,7 @@ def assert_alike(
         assert not wrong.any(), f"{name}: {given[wrong][:5]} for {values[wrong][:5]}"
 
 
-def check(example: Example) -> None:
+def check(example):
     with tempfile.TemporaryDirectory() as directory:
         manifest, targets = exported(example, Path(directory) / "1")
         assert manifest.numpy is not None
@@ -183,7 +179,7 @@ def check(example: Example) -> None:
         assert_alike(given, wanted, tails)
 
 
-def examples(number: int) -> Callable[[Any], Any]:
+def examples(number):
     # An export takes seconds, so that failures are not made smaller.
     return settings(
         max_examples=number,
@@ -206,12 +202,12 @@ def examples(number: int) -> Callable[[Any], Any]:
     )
 )
 @examples(1)
-def test_engines_agree_about_a_few_schemas(example: Example) -> None:
+def test_engines_agree_about_a_few_schemas(example):
     check(example)
 
 
 @pytest.mark.slow
 @given(EXAMPLES)
 @examples(100)
-def test_engines_agree_about_many_schemas(example: Example) -> None:
+def test_engines_agree_about_many_schemas(example):
     check(example)

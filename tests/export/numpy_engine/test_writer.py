@@ -1,8 +1,6 @@
 """A SavedModel gets functions for NumPy if they give the same answers."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -17,7 +15,7 @@ layers = tfbbb.layers
 GENERATOR = np.random.default_rng(0)
 
 
-def words_and_steps() -> tuple[Any, Any]:
+def words_and_steps():
     """A network with a loop of TensorFlow, attention and an unrolled recurrence."""
     inputs = keras.Input((6,), dtype="int32")
     hidden = layers.EmbeddingVariational(10, 4, mask_zero=True)(inputs)
@@ -27,7 +25,7 @@ def words_and_steps() -> tuple[Any, Any]:
     return inputs, layers.GRUVariational(3)(hidden)
 
 
-def test_networks_answer_by_numpy_as_by_tensorflow(tmp_path: Path) -> None:
+def test_networks_answer_by_numpy_as_by_tensorflow(tmp_path):
     inputs, hidden = words_and_steps()
     model = tfbbb.BayesianModel(inputs, layers.DenseVariational(1)(hidden))
     x = GENERATOR.integers(0, 10, (5, 6))
@@ -49,12 +47,12 @@ def test_networks_answer_by_numpy_as_by_tensorflow(tmp_path: Path) -> None:
 
 
 class Determinant(keras.layers.Layer):
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs):
         pairs = inputs[:, tf.newaxis, :] * inputs[:, :, tf.newaxis]
         return tf.linalg.det(pairs)[:, tf.newaxis]
 
 
-def test_operation_without_counterpart_is_named(tmp_path: Path) -> None:
+def test_operation_without_counterpart_is_named(tmp_path):
     inputs = keras.Input((2,))
     outputs = layers.DenseVariational(1)(Determinant()(inputs))
     tfbbb.BayesianModel(inputs, outputs).export_predictive(tmp_path / "1")
@@ -66,17 +64,13 @@ def test_operation_without_counterpart_is_named(tmp_path: Path) -> None:
     assert tfbbb.load(tmp_path / "1").predict([[1.0, 2.0]])["mean"].shape == (1, 1)
 
 
-def test_large_weights_are_left_to_tensorflow(
-    regression: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_weights_are_left_to_tensorflow(regression, monkeypatch):
     monkeypatch.setattr(writer, "_MOST_BYTES", 8)
     with pytest.raises(writer.NeedsTensorFlowError, match="The weights have 0 MB"):
         writer.numpy_functions(tf.saved_model.load(str(regression)), {})
 
 
-def test_functions_that_differ_are_not_written(
-    regression: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_that_differ_are_not_written(regression, tmp_path, monkeypatch):
     copy = shutil.copytree(regression, tmp_path / "1")
     (copy / NUMPY_PATH).unlink()
     monkeypatch.setattr(writer, "_LARGEST_DIFFERENCE", -1.0)
@@ -86,7 +80,7 @@ def test_functions_that_differ_are_not_written(
     assert not (copy / NUMPY_PATH).exists()
 
 
-def test_rows_without_a_finite_answer_leave_others_theirs(regression: Path) -> None:
+def test_rows_without_a_finite_answer_leave_others_theirs(regression):
     model = tfbbb.load(regression, engine="numpy")
     rows = np.array([[1.0, 2.0, 3.0], [3e38, 3e38, 3e38]])
     found = model.predict(rows)["variance"]
@@ -96,6 +90,6 @@ def test_rows_without_a_finite_answer_leave_others_theirs(regression: Path) -> N
         model.predictive(rows)
 
 
-def test_unknown_engine_is_named(tmp_path: Path) -> None:
+def test_unknown_engine_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"'auto', 'numpy'.* Received: engine='onnx'"):
         tfbbb.load(tmp_path, engine="onnx")

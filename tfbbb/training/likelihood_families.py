@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from scipy import special, stats
+from scipy import special
 
+from tfbbb.base.lazy import stats
 from tfbbb.training.neighbours import TINY, Rows
 
 TWO_MODES = "normal_mixture"

@@ -48,9 +48,10 @@ class _Defaults:
     learning_rate: float
     most_networks: int = 3
     # Of the steps and the learning rate.
-    trial: float = 1.0
-    after_trial: float = 0.5
-    rate_after_trial: float = 0.25
+    trial: float = 0.4
+    trial_of_simpler: float = 1.0
+    after_trial: float = 1.0
+    rate_after_trial: float = 1.0
 
 
 _MANY_ROWS = _Defaults(
@@ -59,7 +60,7 @@ _MANY_ROWS = _Defaults(
     4,
     3500,
     0.01,
-    trial=0.4,
+    trial_of_simpler=0.4,
     after_trial=0.6,
     rate_after_trial=0.5,
 )
@@ -164,6 +165,11 @@ class TrainingPlan:
         if len(self.temperatures) == 1:
             return self
         return replace(self, epochs=ceil(self.defaults.trial * self.epochs))
+
+    def of_simpler(self, networks: Mapping[str, ModelSpec]) -> "TrainingPlan":
+        """The plan of the simpler networks, whose steps take less time."""
+        defaults = replace(self.defaults, trial=self.defaults.trial_of_simpler)
+        return replace(self, networks=networks, defaults=defaults)
 
     @property
     def after_trial(self) -> "TrainingPlan":

@@ -26,8 +26,8 @@ OF_COUNTS = (JOB, "glm", "negative binomial", "catboost")
 OF_TIMES = (JOB, "cox", "weibull", "forest")
 RATES = Peer("fit_rates", ("statsmodels", "catboost", "pandas"))
 SURVIVAL = Peer("fit_times", ("lifelines", "scikit-survival", "pandas"))
-_SECONDS = 60.0
-_SPLITS = 2
+_SECONDS = 120.0
+_SPLITS = 1
 _TEST = 0.3
 
 

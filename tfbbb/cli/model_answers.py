@@ -101,9 +101,8 @@ class ModelAnswers:
             if name in levels:
                 ends = model.ask(name, block, levels[name], *self._draws)
                 outputs |= {f"{joint}lower": ends[:, 0], f"{joint}upper": ends[:, 1]}
-        if "survival" in levels:
-            asked = levels["survival"]
-            outputs["survival"] = model.ask("survival", block, asked, *self._draws)
+        if (times := levels.get("survival")) is not None:
+            outputs["survival"] = model.ask("survival", block, times, *self._draws)
         if (asked := levels.get("prediction_sets")) is not None:
             names = np.asarray(model.manifest.classes, dtype=object)
             inside = model.ask("prediction_sets", block, asked, *self._draws)

@@ -55,8 +55,8 @@ class Exposure(keras.layers.Layer):
         return ops.concatenate([outputs, ops.cast(exposure, outputs.dtype)], axis=-1)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        outputs, _ = input_shape
-        return (*outputs[:-1], outputs[-1] + 1)
+        *places, width = input_shape[0]
+        return (*places, None if width is None else width + 1)
 
     def get_config(self) -> Config:
         return super().get_config()

@@ -134,6 +134,6 @@ def integrated_brier_score(
         per_row: Whether to return the score of each row, [rows].
     """
     targets = np.asarray(y, np.float64)
-    survival = prediction.survival(scored_times(targets))[..., 0]
+    survival = prediction.survival(scored_times(targets).tolist())[..., 0]
     scores = brier_of_rows(survival, targets)
     return scores if per_row else float(scores.mean())

@@ -83,20 +83,12 @@ class Scored:
     ) -> float:
         """Returns the accuracy of labels, or R² of the means of numbers.
 
-        With an `event`, it is the concordance of the times: nobody knows the errors of
-        rows that are still running.
-
         Args:
             X: Rows as for `fit`.
             y: Targets as for `fit`; of several, R² is the mean of theirs.
             sample_weight: Weight of each row, [rows].
         """
         values = given_targets(self, y, len(np.asarray(y)))
-        if getattr(self, "event", None) is not None:
-            from tfbbb.prediction.survival_scores import concordance
-
-            found = concordance(self.predict_dist(X), self._with_events(X, values))
-            return 0.5 if found is None else found
         # The mixin of scikit-learn, which each estimator names next, has `score`.
         return float(super().score(X, values, sample_weight))  # type: ignore[misc]
 
@@ -286,6 +278,7 @@ class BayesianEstimator(BaseEstimator):
     def _with_events(self, X: ArrayLike, values: np.ndarray) -> np.ndarray:
         """Returns times and events, [rows, 2], the events from the rows."""
         event = self._fitted.trained.schema.event
+        assert event is not None
         table = to_table(self, X, reset=False, fewest=1)
         events = event.values(table)
         return np.stack([np.asarray(values, np.float64).ravel(), events], axis=1)

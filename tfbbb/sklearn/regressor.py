@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
+from tfbbb.sklearn.given_rows import given_targets
 from tfbbb.tables.table_error import TableError
 
 if TYPE_CHECKING:
@@ -65,6 +66,27 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
         if not hasattr(self, "_fitted"):
             return self.fit(X, y, sample_weight)
         return self._partial_fit(X, y, sample_weight)
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Returns R² of the means.
+
+        With an `event`, it is the concordance of the times: nobody knows the errors of
+        rows that are still running.
+
+        Args:
+            X: Rows as for `fit`.
+            y: Targets, [rows], as for `fit`.
+            sample_weight: Weight of each row, [rows]; the concordance takes none.
+        """
+        if getattr(self, "event", None) is None:
+            return super().score(X, y, sample_weight)
+        from tfbbb.prediction.survival_scores import concordance
+
+        values = given_targets(self, y, len(np.asarray(y)))
+        found = concordance(self.predict_dist(X), self._with_events(X, values))
+        return 0.5 if found is None else found
 
     def predict(
         self, X: ArrayLike, return_std: bool = False

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -99,7 +100,7 @@ class MemoryRows:
         """Returns the exposures in some inputs, [n], or of all rows; None without."""
         if self.exposure is None:
             return None
-        given = self._rows[0] if inputs is None else inputs
+        given: Any = self._rows[0] if inputs is None else inputs
         return np.asarray(given[self.exposure], np.float64)
 
     def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:

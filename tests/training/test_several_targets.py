@@ -127,6 +127,7 @@ def test_a_prediction_has_columns_by_target(exported, rows, tmp_path):
 def test_commands_show_every_target(exported, rows):
     shown = run("evaluate", exported, rows)
     assert "'weight', 'price' of 59 rows:" in shown
+    assert "all targets together, with errors in units of the spread" in shown
     assert "'price' alone:" in shown
     explained = json.loads(run("explain", exported, rows, "--json"))
     assert [part["target"] for part in explained["targets"]] == TARGETS

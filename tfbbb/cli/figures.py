@@ -146,6 +146,8 @@ def echo_judgement(
     """
     if not judgement:
         return
+    if judgement.get("targets"):
+        echo("all targets together, with errors in units of the spread of each:")
     rows = judgement_rows(judgement)
     for line in aligned(rows, right=range(1, len(rows[0]))):
         echo(f"  {line}")

@@ -32,6 +32,7 @@ OPTIONS = {
     "another quantile": {"parameters": {"quantiles": [0.9]}},
     "interval": {"parameters": {"intervals": [0.9]}},
     "box": {"parameters": {"joint_intervals": [0.9]}},
+    "times": {"parameters": {"times": [0.5]}},
     "set": {"parameters": {"prediction_sets": [0.9]}},
     "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
     "targets": {"targets": [0.5, 1.5]},

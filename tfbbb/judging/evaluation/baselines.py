@@ -96,10 +96,10 @@ class Baselines:
         encoding = InputEncoding.fit(inputs, names)
         if event:
             return cls(encoding, (Baseline.of_times(targets, weights),))
-        columns = one_by_one(targets, 1 if num_classes else targets.shape[1])
+        of_each = one_by_one(targets, 1 if num_classes else targets.shape[1])
         constants = tuple(
             Baseline.constant(y, num_classes, discrete, weights, masses)
-            for y in columns
+            for y in of_each
         )
         if not encoding.width:
             return cls(encoding, constants, exposure, unit)

@@ -284,9 +284,9 @@ class Schema:
             raise TableError(
                 f"The table has no column other than {named_targets(targets)}."
             )
-        for name in targets:
-            if name in features:
-                raise TableError(f"The target {name!r} cannot be a feature as well.")
+        for each in targets:
+            if each in features:
+                raise TableError(f"The target {each!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
         asked: tuple[tuple[str | None, Role], ...] = (

@@ -96,10 +96,10 @@ class Baselines:
         encoding = InputEncoding.fit(inputs, names)
         if event:
             return cls(encoding, (Baseline.of_times(targets, weights),))
-        of_each = one_by_one(targets, 1 if num_classes else targets.shape[1])
+        number = 1 if num_classes else targets.shape[1]
         constants = tuple(
             Baseline.constant(y, num_classes, discrete, weights, masses)
-            for y in of_each
+            for y in one_by_one(targets, number)
         )
         if not encoding.width:
             return cls(encoding, constants, exposure, unit)
@@ -117,7 +117,7 @@ class Baselines:
             return cls(encoding, (*constants, logistic))
         linear = (
             Baseline.linear(features, y, discrete, weights, masses)
-            for y in one_by_one(targets, targets.shape[1])
+            for y in one_by_one(targets, number)
         )
         return cls(encoding, (*constants, *linear), exposure, unit)
 

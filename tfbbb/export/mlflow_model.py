@@ -117,7 +117,7 @@ def _example_of_answers(manifest: Manifest) -> "pandas.DataFrame | None":
         found = {name: np.zeros(1) for name in ("entropy", "mutual_information")}
         found["probabilities"] = np.zeros((1, len(manifest.classes)))
     elif manifest.task == "regression" and len(manifest.targets.shape) == 1:
-        row = np.zeros((1, *manifest.targets.shape))
+        row = np.zeros((1, manifest.targets.shape[0] or 1))
         names = ["mean", "variance", "epistemic", "aleatoric"]
         found = dict.fromkeys(names, row)
     else:

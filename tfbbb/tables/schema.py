@@ -289,13 +289,10 @@ class Schema:
                 raise TableError(f"The target {each!r} cannot be a feature as well.")
         check_column_names(features)
         check_columns_exist(table, features, role="feature")
-        asked: tuple[tuple[str | None, Role], ...] = (
-            (exposure, "exposure"),
-            (event, "event"),
-        )
-        for name, role in asked:
-            if name is not None:
-                check_columns_exist(table, [name], role=role)
+        asked: dict[Role, str | None] = {"exposure": exposure, "event": event}
+        for role, column in asked.items():
+            if column is not None:
+                check_columns_exist(table, [column], role=role)
         overrides = parse_overrides(columns or {}, table.column_names)
         choices = target_choice
         if not isinstance(choices, Mapping):
@@ -317,7 +314,7 @@ class Schema:
         )
         roles = {
             role: infer_role(table, name, role, overrides.get(name))
-            for name, role in asked
+            for role, name in asked.items()
             if name is not None
         }
         if "exposure" in roles:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
@@ -108,7 +108,7 @@ def given_targets(estimator: Any, y: ArrayLike, num_rows: int) -> np.ndarray:
         )
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] > 1:
-        if estimator._task == "classification":
+        if is_classifier(estimator):
             raise ValueError(
                 "y should be a 1d array: a classifier has one target. Fit one per "
                 "target, for example by `sklearn.multioutput.MultiOutputClassifier`. "

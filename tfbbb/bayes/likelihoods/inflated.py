@@ -124,10 +124,10 @@ class Inflated(Regression):
         # Columns of fewer numbers repeat them.
         most = max(map(len, others))
         filled = [np.resize(column, most) for column in others]
-        self.base._adapt_to([np.stack(filled, axis=1)], double)
+        self.base.adapt_to_columns([np.stack(filled, axis=1)], double)
         if self.discrete:
             # The other likelihood has these counts too, and may have a small mean.
-            self.base._adapt_to([values], double)
+            self.base.adapt_to_columns([values], double)
 
     def units_of_outputs(self) -> tuple[np.ndarray, np.ndarray]:
         scale, offset = self.base.units_of_outputs()
@@ -338,7 +338,7 @@ def _made(
     if not isinstance(base, str):
         name, arguments = base["name"], {**base}
         del arguments["name"]
-        return registry.classes[name]._of_config(arguments, values)
+        return registry.classes[name].with_values(arguments, values)
     if base not in get_args(BASES):
         raise ValueError(
             f"`base` must be one of {', '.join(get_args(BASES))}, or a likelihood. "
@@ -351,7 +351,7 @@ def _made(
             f"A {base} distribution has no noise besides its mean: leave "
             "`heteroscedastic` out. Received: heteroscedastic=True"
         )
-    return cls._of_config({name: given[name] for name in given.keys() & known}, values)
+    return cls.with_values({name: given[name] for name in given.keys() & known}, values)
 
 
 @register("inflated_beta", "A number between two bounds, which it may reach.")
@@ -391,7 +391,7 @@ class InflatedBeta(Inflated):
         **kwargs: Any,
     ):
         given = {"heteroscedastic": heteroscedastic, "standardize": standardize}
-        base = Beta._of_config({"low": low, "high": high, **given}, self._values)
+        base = Beta.with_values({"low": low, "high": high, **given}, self._values)
         super().__init__(base, (low, high), **kwargs)
         self.low, self.high = low, high
 

@@ -197,12 +197,12 @@ class Likelihood(_Layer):
         takes arrays and returns arrays.
         """
         arrays = {name: np.asarray(value) for name, value in values.items()}
-        found = cls._of_config(config, arrays)
+        found = cls.with_values(config, arrays)
         found.build(tuple(output_shape))
         return found
 
     @classmethod
-    def _of_config(
+    def with_values(
         cls, config: Config, values: Mapping[str, np.ndarray] | None
     ) -> Self:
         """Returns a likelihood to build, which has these `values` without Keras."""

@@ -228,9 +228,9 @@ class Regression(Likelihood):
     ) -> None:
         if self._widest_range is not None or not self._adapted.numpy():
             every = self._counted_values(targets, counted, exposures)
-            self._adapt_to(every, double)
+            self.adapt_to_columns(every, double)
 
-    def _adapt_to(self, every: Sequence[np.ndarray], double: bool) -> None:
+    def adapt_to_columns(self, every: Sequence[np.ndarray], double: bool) -> None:
         """Adapts to targets [n, k], and to exposures [n, 1] if there are any."""
         bounds = self._widest_range is not None
         if not self._adapted.numpy():

@@ -1,7 +1,6 @@
 """Which likelihoods are trained, one after the other."""
 
 import math
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -92,21 +91,9 @@ def test_progress_of_all_trainings_never_falls():
     reported = []
     progress = ProgressOfAll(reported.append)
     for parts in (2, 1):
-        for report in progress.begin(parts):
-            for step in (5, 10):
-                report(Progress(step // 5, 2, step, 10, saved_step=5))
-    assert [at.step for at in reported] == [5, 10, 15, 20, 25, 30]
-    assert [at.saved_step for at in reported] == [5, 5, 10, 10, 25, 25]
-    assert [at.steps for at in reported] == [20, 20, 20, 20, 30, 30]
-
-
-def test_what_is_computed_beside_the_steps_begins_with_the_first():
-    progress, seen = ProgressOfAll(lambda at: None), threading.Event()
-    wait = progress.beside_steps(lambda: seen.set() or "done")
-    (report,) = progress.begin()
-    assert not seen.is_set()
-    report(Progress(1, 2, 5, 10))
-    assert seen.wait(timeout=60.0)
-    assert wait() == "done"
-    # Without any step, what waits for a result begins it.
-    assert progress.beside_steps(lambda: "late")() == "late"
+        progress.begin(parts)
+        for step in (5, 10):
+            progress(Progress(step // 5, 2, step, 10, saved_step=5))
+    assert [at.step for at in reported] == [5, 10, 15, 20]
+    assert [at.saved_step for at in reported] == [5, 5, 15, 15]
+    assert [at.steps for at in reported] == [20, 20, 20, 20]

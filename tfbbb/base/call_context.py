@@ -47,8 +47,6 @@ class CallContext:
             outside a `BayesianModel`.
         copies_in_batch: How often a `BayesianModel` has repeated its batch, one copy
             after the other; 1 where the rows of the batch may differ.
-        features: The rows that a repeated batch of features repeats, by the `id` of the
-            batch, which is beside them; None where nothing is repeated.
         graph: The graph in which a `BayesianModel` is called: perhaps the body of a
             loop over steps. None elsewhere.
         recurrent_step: The step of the recurrent layer whose loop runs.
@@ -60,7 +58,6 @@ class CallContext:
     layer_draws: LayerDraws | None = None
     samples_in_batch: int | None = None
     copies_in_batch: int = 1
-    features: dict[int, tuple[Tensor, Tensor]] | None = None
     graph: Any = None
     recurrent_step: RecurrentStep | None = None
     memos: Mapping[int, dict[str, Any]] = field(

@@ -1,8 +1,8 @@
-"""Libraries that are imported when one of their names is first used.
+"""TensorFlow, Keras and NumPy, imported when one of their names is first used.
 
 Specs, the command line and the API read the families of `tfbbb.bayes`: their names,
 arguments and properties. Modules with families take the libraries from here, so that
-none of those waits for TensorFlow. `scipy.stats` takes half a second.
+none of those waits for TensorFlow.
 """
 
 import importlib
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from keras import ops
 else:
     keras, np, ops, tf = map(_Lazy, ("keras", "numpy", "keras.ops", "tensorflow"))
-stats: Any = _Lazy("scipy.stats")
 
 
 def when_keras_is_loaded(action: Callable[[], object]) -> None:

@@ -32,16 +32,15 @@ def import_tensorflow() -> None:
     """Imports TensorFlow and lists the devices.
 
     TensorFlow takes the memory of GPUs as it needs it, and Keras does not import
-    Matplotlib and scikit-learn with it. If the environment variable
-    `TF_CPP_MIN_LOG_LEVEL` is not set, it becomes 3: TensorFlow logs fatal errors only.
-    A few lines about the processor stay, which TensorFlow writes before it reads the
-    variable.
+    Matplotlib with it. If the environment variable `TF_CPP_MIN_LOG_LEVEL` is not set,
+    it becomes 3: TensorFlow logs fatal errors only. A few lines about the processor
+    stay, which TensorFlow writes before it reads the variable.
     """
     if sys.modules.get("tensorflow") is not None:
         return
     require_tensorflow("This")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _not_importable("matplotlib", "sklearn"):
+    with _without_matplotlib():
         import tensorflow as tf
 
     let_gpu_memory_grow()
@@ -62,18 +61,18 @@ def let_gpu_memory_grow() -> None:
 
 
 @contextmanager
-def _not_importable(*names: str) -> Iterator[None]:
-    """Keeps Keras from importing libraries, each of which takes a second.
+def _without_matplotlib() -> Iterator[None]:
+    """Keeps Keras from importing Matplotlib, which takes a second.
 
-    Keras needs them for plots and for its estimators, which no command and no service
-    makes. What needs scikit-learn imports it later, beside the steps of a training.
+    Keras does without it, unless it draws, which no command and no service makes it do.
     """
-    hidden = [name for name in names if name not in sys.modules]
-    for name in hidden:
-        # An import then raises `ModuleNotFoundError`.
-        sys.modules[name] = None  # type: ignore[assignment]
+    name = "matplotlib"
+    if name in sys.modules:
+        yield
+        return
+    # An import then raises `ModuleNotFoundError`.
+    sys.modules[name] = None  # type: ignore[assignment]
     try:
         yield
     finally:
-        for name in hidden:
-            del sys.modules[name]
+        del sys.modules[name]

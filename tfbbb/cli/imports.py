@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tfbbb.base.tensorflow_startup import import_tensorflow as import_with_devices
 from tfbbb.base.tensorflow_startup import require_tensorflow
-from tfbbb.base.threads import num_processors
 from tfbbb.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -27,18 +26,6 @@ def import_tensorflow() -> None:
         )
     with _held_stderr():
         import_with_devices()
-
-
-def import_tensorflow_to_train() -> None:
-    """Imports TensorFlow, which computes each operation with half of the processors.
-
-    Its threads wait for each other without sleep. Where an operation takes
-    microseconds, that is half of the processor time, and the rest is needed for what
-    is computed beside the steps.
-    """
-    threads = max(1, num_processors() // 2)
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
-    import_tensorflow()
 
 
 @contextmanager

@@ -59,12 +59,12 @@ def train(
         from rich.console import Console
 
         from tfbbb.cli.figures import echo_figures
-        from tfbbb.cli.imports import import_tensorflow_to_train
+        from tfbbb.cli.imports import import_tensorflow
         from tfbbb.cli.progress import EpochBar
 
         fault = None
         with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
-            import_tensorflow_to_train()
+            import_tensorflow()
             from tfbbb.base.diverged_training import TrainingDivergedError
             from tfbbb.training import train_table
             from tfbbb.training.serving_version import ServingVersion

@@ -57,9 +57,9 @@ def tune(
         fields = job_fields(target, spec, options, name=output.resolve().name)
         table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
 
-        from tfbbb.cli.imports import import_tensorflow_to_train
+        from tfbbb.cli.imports import import_tensorflow
 
-        import_tensorflow_to_train()
+        import_tensorflow()
         from rich.console import Console
 
         from tfbbb.base.diverged_training import TrainingDivergedError

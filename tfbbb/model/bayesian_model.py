@@ -648,10 +648,7 @@ class BayesianModel(PredictiveModel):
                 lambda x: None if x is None else repeated(x, copies), (inputs, mask)
             )
         with call_with(
-            samples_in_batch=samples,
-            copies_in_batch=copies,
-            features={},
-            graph=current_graph(),
+            samples_in_batch=samples, copies_in_batch=copies, graph=current_graph()
         ):
             return super().call(inputs, training=training, mask=mask)
 

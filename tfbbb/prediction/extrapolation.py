@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.optimize
 import tensorflow as tf
+from scipy import stats
 
-from tfbbb.base.lazy import stats
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.compiled import fast_call, in_parts, traced
@@ -261,17 +261,10 @@ class Extrapolation:
         factor = tf.math.divide_no_nan(tf.math.expm1(reach), self._reach)
         return tf.where(self._reach > 0.0, factor, deviation)
 
-    def with_changes(self, changes: np.ndarray) -> Self:
-        """Returns a copy that also widens predictions of rows with missing cells."""
-        return self._changed(changes=np.asarray(changes, np.float32))
-
     def of_familiarity(self, familiarity: Familiarity) -> Self:
         """Returns a copy with the familiarity of a model, of the same rows."""
-        return self._changed(familiarity=familiarity)
-
-    def _changed(self, **attributes: Any) -> Self:
         copied = copy.copy(self)
-        vars(copied).update(attributes)
+        copied.familiarity = familiarity
         vars(copied).pop("_compare_compiled", None)
         return copied
 

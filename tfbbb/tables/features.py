@@ -5,11 +5,7 @@ import keras
 from tfbbb.base.types import Config
 from tfbbb.tables.calendar_features import CalendarFeatures
 from tfbbb.tables.column import Column
-from tfbbb.tables.number_features import (
-    JoinFeatures,
-    PiecewiseLinearEncoding,
-    Standardize,
-)
+from tfbbb.tables.number_features import PiecewiseLinearEncoding, Standardize
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.text_features import HashedText, OneHot
 
@@ -109,7 +105,7 @@ def preprocessing(
             [column.means for column in hashed],
         )
         parts.append(in_buckets([inputs[column.name] for column in hashed]))
-    features = JoinFeatures()(parts) if len(parts) > 1 else parts[0]
+    features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
     return inputs, features
 
 
@@ -127,7 +123,7 @@ def _encode(
     if not piecewise_linear or not any(edges):
         return standardized
     encoded = PiecewiseLinearEncoding(_fewer(edges))(numbers)
-    return JoinFeatures()([standardized, encoded])
+    return keras.layers.Concatenate()([standardized, encoded])
 
 
 def _fewer(edges: list[tuple[float, ...]]) -> list[tuple[float, ...]]:

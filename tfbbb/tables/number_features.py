@@ -21,37 +21,15 @@ class RowEncoder(keras.layers.Layer):
     """
 
     def call(self, inputs):
-        call = current_call()
-        copies, known = call.copies_in_batch, call.features or {}
+        copies = current_call().copies_in_batch
         if copies == 1:
             return self._encode(inputs)
-
-        def first_copy(batch: Tensor) -> Tensor:
-            if id(batch) in known:
-                return known[id(batch)][1]
-            return batch[: tf.shape(batch)[0] // copies]
-
-        rows = self._encode(keras.tree.map_structure(first_copy, inputs))
-        batch = tf.tile(rows, [copies, 1])
-        if call.features is not None:
-            call.features[id(batch)] = batch, rows
-        return batch
+        rows = keras.tree.map_structure(lambda x: x[: tf.shape(x)[0] // copies], inputs)
+        return tf.tile(self._encode(rows), [copies, 1])
 
     @abstractmethod
     def _encode(self, inputs: Any) -> Tensor:
         """Returns the features of rows, each on its own."""
-
-
-@keras.saving.register_keras_serializable(package="tfbbb")
-class JoinFeatures(RowEncoder):
-    """Puts features `[n, p_1]`, `[n, p_2]`, ... of rows beside each other."""
-
-    def _encode(self, inputs: list[Tensor]) -> Tensor:
-        return ops.concatenate(inputs, axis=-1)
-
-    def compute_output_shape(self, input_shape):
-        width = sum(shape[-1] for shape in input_shape)
-        return (*input_shape[0][:-1], width)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")

@@ -3,13 +3,11 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.base.threads import map_in_threads, num_threads
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
@@ -28,6 +26,8 @@ from tfbbb.training.temperature_choice import (
     choose,
 )
 
+# Of the time of the steps, where members go on after the trial.
+_TIME_OF_TRIAL = 0.75
 # Of a network with one temperature that was compared with no other.
 _NOT_COMPARED = Trial(temperature=1.0, log_likelihood=0.0, factor=1.0)
 _MIXTURE = likelihoods.make("normal_mixture", components=2)
@@ -95,7 +95,7 @@ def train_candidates(
     stage: str = "",
     untempers: bool = False,
 ) -> list[Candidate]:
-    """Trains each network of a plan, at once in threads, and chooses its temperature.
+    """Trains each network of a plan and chooses its temperature.
 
     Checkpoints are below the directory of the run, in a folder whose name ends with
     "/". With `untempers`, normal posteriors are taken to temperature 1 afterwards.
@@ -103,18 +103,12 @@ def train_candidates(
     members, measured, parts = run.members, run.measured_rows(), len(networks)
     compares = members.folds is not None or len(plan.temperatures) > 1 or parts > 1
     folders = [folder, *(f"{folder}network_{n}" for n in range(2, parts + 1))]
-    share = 1.0
-    if plan.trial.epochs < plan.epochs:
-        # Of the steps of all members.
-        of_trial = parts * len(plan.temperatures) * plan.trial.epochs
-        share = of_trial / (of_trial + plan.after_trial.epochs)
+    found: list[Candidate] = []
+    share = _TIME_OF_TRIAL if plan.trial.epochs < plan.epochs else 1.0
     end = run.clock.elapsed + share * run.clock.seconds_before("choice")
-    names, reports = list(plan.networks), run.report.begin(parts)
-    of_these = f"; {parts} networks: {' and '.join(names)}" if parts > 1 else ""
-
-    def train(number: int) -> Candidate | None:
-        name, model = names[number], networks[number]
-        turns = ceil((parts - number) / num_threads())
+    for number, (name, model) in enumerate(zip(plan.networks, networks, strict=True)):
+        of_this = f"; network {number + 1} of {parts}: {name}" if parts > 1 else ""
+        run.report.begin(parts - number)
         try:
             outcome = fit_members(
                 run,
@@ -124,9 +118,8 @@ def train_candidates(
                 plan.schedule,
                 folder=folders[number],
                 name=name,
-                stage=f"{stage}{members.description}{of_these}",
-                report=reports[number],
-                most_seconds=(end - run.clock.elapsed) / turns,
+                stage=f"{stage}{members.description}{of_this}",
+                most_seconds=(end - run.clock.elapsed) / (parts - number),
                 seed=run.spec.training.seed,
             )
             choice, trial = None, _NOT_COMPARED
@@ -139,10 +132,9 @@ def train_candidates(
                 model = choice.model
         except (TrainingDivergedError, NotFiniteError):
             # Another network or likelihood need not diverge.
-            return None
-        return Candidate(name, plan.networks[name], model, choice, outcome, trial)
-
-    found = [each for each in map_in_threads(train, range(parts)) if each is not None]
+            continue
+        network = plan.networks[name]
+        found.append(Candidate(name, network, model, choice, outcome, trial))
     if not found:
         # The rate that was asked for: by now, its schedule may have ended at 0.
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
@@ -200,6 +192,7 @@ def fit_members(
             ]
         ),
         xla=run.xla,
+        report=run.report,
         should_stop=run.should_stop,
         **options,
     )
@@ -224,9 +217,8 @@ def _at_temperature_1(
 def train_after_trial(run: Run) -> tuple[Candidate, int]:
     """Goes on training the members of the best temperature of the best network.
 
-    If several members left out each row, all of these but one now train on it, too, and
-    this one predicts it. The number of steps is 0 if rows left out gain nothing: then
-    the network is as before.
+    If several members left out each row, all of these but one now train on it, too. The
+    number of steps is 0 if rows left out gain nothing: then the network is as before.
     """
     candidate, prepared, members = run.best, run.prepared, run.members
     choice, seed = candidate.choice, run.spec.training.seed
@@ -238,7 +230,7 @@ def train_after_trial(run: Run) -> tuple[Candidate, int]:
         going_on = left_out_by_one(members, groups, seed)
         said += " with more rows"
     model = candidate.model.members.mixture(range(members.group_size))
-    (report,) = run.report.begin()
+    run.report.begin()
     try:
         outcome = fit_members(
             run,
@@ -249,7 +241,6 @@ def train_after_trial(run: Run) -> tuple[Candidate, int]:
             folder="after_trial/",
             name=candidate.name,
             stage=f"{going_on.num_members} members {said}",
-            report=report,
             seed=seed + 1,
         )
         measured = going_on.measuring, *run.measured_rows()
@@ -257,26 +248,25 @@ def train_after_trial(run: Run) -> tuple[Candidate, int]:
             more = choice_with_more_rows(choice, members.measuring, model, *measured)
             if more is None:
                 return candidate, 0
-            found, best = more, candidate.trial
-        else:
-            found = choose(model, *measured)
-            best = replace(found.best, temperature=choice.best.temperature)
-            if most_likely([candidate.trial, best]) is candidate.trial:
-                return candidate, 0
-            tried = choice.trials
-            trials = tuple(best if each is choice.best else each for each in tried)
-            found = replace(found, best=best, trials=trials)
+            more = replace(more, model=model)
+            return replace(candidate, model=model, choice=more), outcome.step
+        found = choose(model, *measured)
     except (TrainingDivergedError, NotFiniteError):
         return candidate, 0
+    best = replace(found.best, temperature=choice.best.temperature)
+    if most_likely([candidate.trial, best]) is candidate.trial:
+        return candidate, 0
+    trials = tuple(best if each is choice.best else each for each in choice.trials)
+    found = replace(found, best=best, trials=trials)
     before = candidate.outcome
-    of_all = replace(
+    outcome = replace(
         outcome,
         step=before.step + outcome.step,
         epoch=before.epoch + outcome.epoch,
         best_epoch=before.epoch + outcome.best_epoch,
     )
-    trained = replace(candidate, model=model, choice=found, trial=best, outcome=of_all)
-    return trained, outcome.step
+    trained = replace(candidate, model=model, choice=found, trial=best, outcome=outcome)
+    return trained, outcome.step - before.step
 
 
 def sees_more_rows(members: MemberRows) -> bool:

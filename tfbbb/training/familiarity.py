@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from keras import tree
 
-from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.extrapolation import Extrapolation
@@ -45,43 +44,13 @@ def fit_familiarity(
 
 
 def fit_extrapolation(
-    familiarity: Familiarity | None,
-    likelihood: Likelihood,
-    rows: MemoryRows,
-    seed: int = 0,
+    familiarity: Familiarity, model: BayesianModel, rows: MemoryRows, seed: int = 0
 ) -> Extrapolation | None:
-    """Fits what widens predictions beyond the training rows; None if nothing does.
-
-    It needs no network: `widen_by_missing` adds what missing cells change.
-    """
-    if familiarity is None:
-        return None
-    inputs, targets = rows.at(_some_places(rows.num_rows, seed))
-    return Extrapolation.fit(
-        familiarity, likelihood, targets, exposures=rows.exposures(inputs), seed=seed
-    )
-
-
-def widen_by_missing(
-    extrapolation: Extrapolation | None,
-    familiarity: Familiarity,
-    model: BayesianModel,
-    rows: MemoryRows,
-    seed: int = 0,
-) -> Extrapolation | None:
-    """Returns an extrapolation that widens predictions of missing cells, too."""
+    """Fits what widens predictions beyond the training rows; None if nothing does."""
     inputs, given = rows.at(_some_places(rows.num_rows, seed))
-    targets, exposures = np.asarray(given), rows.exposures(inputs)
-    if extrapolation is not None:
-        # What is compiled for these predictions then serves those that follow.
-        none = np.zeros((1, *extrapolation.slopes.shape))
-        model.familiarity = familiarity
-        model.extrapolation = extrapolation.with_changes(none)
+    targets = np.asarray(given)
+    exposures = rows.exposures(inputs)
     changes = changes_by_missing(model, familiarity, inputs, targets, exposures, seed)
-    if changes is None:
-        return extrapolation
-    if extrapolation is not None:
-        return extrapolation.with_changes(changes)
     return Extrapolation.fit(
         familiarity,
         model.likelihood,
@@ -146,7 +115,7 @@ def _predict(
     """
     ends = np.cumsum([len(tree.flatten(part)[0]) for part in parts])[:-1]
     rows = tree.map_structure(lambda *columns: np.concatenate(columns), *parts)
-    found = model.predictive(rows, _DRAWS, seed=seed)
+    found = model.predictive(rows, _DRAWS, method="weight", seed=seed)
     if exposures is not None:
         exposures = np.tile(exposures, len(parts))
     upper = model.likelihood.locations(found.quantile(0.95), exposures)

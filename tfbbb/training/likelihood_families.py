@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from scipy import special
+from scipy import special, stats
 
-from tfbbb.base.lazy import stats
 from tfbbb.training.neighbours import TINY, Rows
 
 TWO_MODES = "normal_mixture"

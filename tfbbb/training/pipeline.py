@@ -6,7 +6,6 @@ import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
-from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.judging.evaluation.judgement import (
     LEARNED_NOTHING,
     beats_constant,
@@ -34,7 +33,6 @@ from tfbbb.training.familiarity import (
     describe_extrapolation,
     fit_extrapolation,
     fit_familiarity,
-    widen_by_missing,
 )
 from tfbbb.training.judging import TrainingBaselines, describe_convergence
 from tfbbb.training.left_out_error import competes
@@ -122,15 +120,7 @@ def make_plan(run: Run) -> Run:
         run.clock.skip("linear network")
     if not _goes_on(plan, members):
         run.clock.skip("after the choice")
-    run = replace(run, plan=plan, networks=networks, members=members)
-    likelihood, beside = networks[0].likelihood, run.report.beside_steps
-    return replace(
-        run,
-        baselines_beside=beside(lambda: _fit_baselines(run, likelihood)),
-        familiarity_beside=beside(
-            lambda: fit_familiarity(prepared.rows, prepared.schema, seed)
-        ),
-    )
+    return replace(run, plan=plan, networks=networks, members=members)
 
 
 def train_networks(run: Run) -> Run:
@@ -156,19 +146,31 @@ def train_networks(run: Run) -> Run:
 
 
 def compare_baselines(run: Run) -> Run:
-    """Waits for the baselines; where a linear one competes, trains a linear network.
+    """Fits the baselines; where a linear one competes, trains a linear network, too.
 
     A network gains nothing where the target is linear in the columns, or mostly noise;
     there, a Bayesian linear model may be better.
     """
-    best = run.best
+    prepared, best = run.prepared, run.best
     run.clock.begin("baselines")
     inputs, targets, weights = run.measured_rows()
-    planned, kept = run.networks[0].likelihood, best.model.likelihood
-    if (kept.discrete, kept.masses) == (planned.discrete, planned.masses):
-        baselines = run.baselines_beside()
-    else:
-        baselines = _fit_baselines(run, kept)
+    rows, folds, of_rows = prepared.rows, run.members.folds, prepared.weights
+    if prepared.last is not None:
+        earlier = np.flatnonzero(~prepared.last)
+        rows, folds = rows.take(earlier), None
+        of_rows = None if of_rows is None else of_rows[earlier]
+    baselines = TrainingBaselines.fit(
+        prepared.schema,
+        rows,
+        folds,
+        inputs,
+        targets,
+        discrete=best.model.likelihood.discrete,
+        masses=best.model.likelihood.masses,
+        weights=weights,
+        training_weights=of_rows,
+        seconds=run.clock.seconds_to_judge("calibration"),
+    )
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
     )
@@ -183,7 +185,7 @@ def compare_baselines(run: Run) -> Run:
         name: network.model_copy(update=same)
         for name, network in run.plan.simpler.items()
     }
-    plan = run.plan.of_simpler(networks)
+    plan = replace(run.plan, networks=networks)
     models = _make_networks(run, plan)
     try:
         found = train_candidates(run, models, plan, folder="linear/", untempers=True)
@@ -192,43 +194,12 @@ def compare_baselines(run: Run) -> Run:
     return replace(run, candidates=[*run.candidates, *found])
 
 
-def _fit_baselines(run: Run, likelihood: Likelihood) -> TrainingBaselines:
-    """Fits the baselines to training rows, by time to the earlier ones alone."""
-    prepared, (inputs, targets, weights) = run.prepared, run.measured_rows()
-    rows, folds, of_rows = prepared.rows, run.members.folds, prepared.weights
-    if prepared.last is not None:
-        earlier = np.flatnonzero(~prepared.last)
-        rows, folds = rows.take(earlier), None
-        of_rows = None if of_rows is None else of_rows[earlier]
-    return TrainingBaselines.fit(
-        prepared.schema,
-        rows,
-        folds,
-        inputs,
-        targets,
-        discrete=likelihood.discrete,
-        masses=likelihood.masses,
-        weights=weights,
-        training_weights=of_rows,
-        seconds=run.clock.seconds_to_judge("calibration"),
-    )
-
-
 def train_best_network(run: Run) -> Run:
     """Goes on training the best network.
 
     Members at the temperature of a spec are trained as it says, and no further.
     """
     best, left = run.best, run.clock.seconds_before("choice")
-    likelihood, rows = best.model.likelihood, run.prepared.rows
-    run = replace(
-        run,
-        extrapolation_beside=run.report.beside_steps(
-            lambda: fit_extrapolation(
-                run.familiarity_beside(), likelihood, rows, run.spec.training.seed
-            )
-        ),
-    )
     needed = run.clock.seconds_of("first step")
     needed += _SHARE_TO_GO_ON * best.outcome.seconds
     if not _goes_on(run.plan, run.members) or left < needed:
@@ -288,12 +259,10 @@ def learn_familiarity(run: Run) -> Run:
     if run.clock.seconds_before("familiarity") < 0.0:
         return replace(run, has_time=False)
     run.clock.begin("familiarity")
-    familiarity = run.familiarity_beside()
+    familiarity = fit_familiarity(rows, run.prepared.schema, seed)
     if familiarity is None:
         return run
-    extrapolation = widen_by_missing(
-        run.extrapolation_beside(), familiarity, run.best.model, rows, seed
-    )
+    extrapolation = fit_extrapolation(familiarity, run.best.model, rows, seed)
     return replace(run, familiarity=familiarity, extrapolation=extrapolation)
 
 

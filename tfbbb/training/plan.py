@@ -48,10 +48,9 @@ class _Defaults:
     learning_rate: float
     most_networks: int = 3
     # Of the steps and the learning rate.
-    trial: float = 0.4
-    trial_of_simpler: float = 1.0
-    after_trial: float = 1.0
-    rate_after_trial: float = 1.0
+    trial: float = 1.0
+    after_trial: float = 0.5
+    rate_after_trial: float = 0.25
 
 
 _MANY_ROWS = _Defaults(
@@ -60,7 +59,7 @@ _MANY_ROWS = _Defaults(
     4,
     3500,
     0.01,
-    trial_of_simpler=0.4,
+    trial=0.4,
     after_trial=0.6,
     rate_after_trial=0.5,
 )
@@ -165,11 +164,6 @@ class TrainingPlan:
         if len(self.temperatures) == 1:
             return self
         return replace(self, epochs=ceil(self.defaults.trial * self.epochs))
-
-    def of_simpler(self, networks: Mapping[str, ModelSpec]) -> "TrainingPlan":
-        """The plan of the simpler networks, whose steps take less time."""
-        defaults = replace(self.defaults, trial=self.defaults.trial_of_simpler)
-        return replace(self, networks=networks, defaults=defaults)
 
     @property
     def after_trial(self) -> "TrainingPlan":

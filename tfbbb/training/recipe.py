@@ -101,15 +101,15 @@ def _metrics_from(
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""
-        number = 1 if goes_on else len(members.folds)
+        before = ", as they were before they went on with more rows" if goes_on else ""
         rows = f"all {num_rows} rows, each"
         seen = f"did not train on it{group}"
         if by == "time":
             rows = f"the last {num_rows} rows by {column!r}, from {split['since']} on,"
             seen = "trained on earlier rows alone"
         return (
-            f"{rows} predicted by the {number} of {members.group_size} members that "
-            f"{seen}"
+            f"{rows} predicted by the {len(members.folds)} of {members.group_size} "
+            f"members that {seen}{before}"
         )
     if by == "time":
         return (

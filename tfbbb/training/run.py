@@ -1,9 +1,6 @@
 """One training of a table on its way through its steps."""
 
-import functools
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,54 +32,30 @@ _LATER: Any = None
 
 
 class ProgressOfAll:
-    """Counts the progress of trainings, in turns or at once, as that of one.
-
-    From the first steps on, which leave Python's lock, a thread computes beside them.
-    """
+    """Counts the progress of trainings, one after the other, as that of one."""
 
     def __init__(self, report: Callable[[Progress], object]) -> None:
         self._report = report
-        self._thread = ThreadPoolExecutor(max_workers=1)
-        self._beside: list[Callable[[], Future[Any]]] = []
-        self._lock = threading.Lock()
-        self._last = Progress(epoch=0, epochs=0, step=0, steps=0)
+        self._before = self._last = Progress(epoch=0, epochs=0, step=0, steps=0)
+        self._parts = 1
 
-    def beside_steps(self, compute: Callable[[], Any]) -> Callable[[], Any]:
-        """Lets the thread compute something; returns what waits for the result."""
-        begin = functools.cache(functools.partial(self._thread.submit, compute))
-        self._beside.append(begin)
-        return lambda: begin().result()
+    def begin(self, parts: int = 1) -> None:
+        """Counts the last progress as done; so many trainings like the next follow."""
+        self._before, self._parts = self._last, parts
 
-    def begin(self, parts: int = 1) -> list[Callable[[Progress], None]]:
-        """Counts the last progress as done; returns the reports of the next trainings.
-
-        These are about alike.
-        """
-        before, latest = self._last, [Progress(0, 0, 0, 0)] * parts
-
-        def report(number: int, at: Progress) -> None:
-            with self._lock:
-                for begin in self._beside:
-                    begin()
-                latest[number] = at
-                # Those that have not begun take as many steps as the others.
-                unseen = parts / sum(each.steps > 0 for each in latest)
-
-                def total(field: str) -> Any:
-                    return sum(getattr(each, field) for each in latest)
-
-                self._last = replace(
-                    at,
-                    epoch=before.epoch + total("epoch"),
-                    epochs=before.epoch + round(unseen * total("epochs")),
-                    step=before.step + total("step"),
-                    steps=before.step + round(unseen * total("steps")),
-                    saved_step=before.step + total("saved_step"),
-                    seconds=before.seconds + total("seconds"),
-                )
-                self._report(self._last)
-
-        return [functools.partial(report, number) for number in range(parts)]
+    def __call__(self, at: Progress) -> None:
+        """Reports the progress of the present training."""
+        before = self._before
+        self._last = replace(
+            at,
+            epoch=before.epoch + at.epoch,
+            epochs=before.epoch + self._parts * at.epochs,
+            step=before.step + at.step,
+            steps=before.step + self._parts * at.steps,
+            saved_step=before.step + at.saved_step,
+            seconds=before.seconds + at.seconds,
+        )
+        self._report(self._last)
 
 
 @dataclass(frozen=True)
@@ -123,13 +96,10 @@ class Run:
     # are None if the spec names one, or the target has classes.
     prepared: Prepared = _LATER
     likelihoods: LikelihoodChoice | None = None
-    # By `make_plan`: the completed spec, untrained networks, the rows of members, and
-    # what waits for baselines and familiarity, which are fitted beside the steps.
+    # By `make_plan`: the completed spec, untrained networks and the rows of members.
     plan: TrainingPlan = _LATER
     networks: Sequence[BayesianModel] = ()
     members: MemberRows = _LATER
-    baselines_beside: Callable[[], TrainingBaselines] = _LATER
-    familiarity_beside: Callable[[], Familiarity | None] = _LATER
     # By `train_networks`; the outcomes are those of `train_in_turn`.
     candidates: Sequence[Candidate] = ()
     outcomes: Config = _LATER
@@ -139,9 +109,7 @@ class Run:
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
     baselines: TrainingBaselines = _LATER
-    # By `train_best_network`: what waits for the extrapolation, fitted beside steps;
-    # and the steps, 0 if of no use, None if they were not tried.
-    extrapolation_beside: Callable[[], Extrapolation | None] = _LATER
+    # By `train_best_network`: 0 if of no use; None if they were not tried.
     steps_on_more_rows: int | None = None
     # By `calibrate_model`: the predictions of the rows that measure, and their scores.
     calibrated: Calibrated = _LATER

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
+from scipy import stats
 
-from tfbbb.base.lazy import stats
 from tfbbb.base.types import Config, Structure
 from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.bayes.likelihoods.log_scale import log_moments, moments_beyond

@@ -105,8 +105,7 @@ def choice_with_more_rows(
     """Returns the choice of members that saw more rows; None if rows left out lose.
 
     Each row is predicted before and after by the one member that still leaves it out,
-    each time calibrated by one factor. Now this member alone predicts it, so the gains
-    change by the ratio of the factors of all that left it out and of this one, before.
+    each time calibrated by one factor. The gains change by the ratio of these factors.
     """
     assert members.folds is not None
     assert left_out.folds is not None
@@ -114,19 +113,17 @@ def choice_with_more_rows(
     every = choice.prediction.of_outputs(lambda outputs: outputs)
     every = every.reshape(num_rows, len(members.folds), -1, every.shape[-1])
     before = every[np.arange(num_rows), left_out.folds[0] // members.num_folds]
-    (after,) = left_out.out_of_sample_outputs(model, inputs, num_rows, _DRAWS_PER_ROW)
+    (after,) = left_out.out_of_sample_outputs(model, inputs, num_rows, before.shape[1])
     kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
     old, new = (
         _try(likelihood, choice.best.temperature, drawn, kind, targets, weights)
-        for drawn in (before, after[:, : before.shape[1]])
+        for drawn in (before, after)
     )
-    if not new.log_likelihood > old.log_likelihood:
+    if new.log_likelihood <= old.log_likelihood:
         return None
-    ratio = choice.best.factor / old.factor
+    ratio = new.factor / old.factor
     return replace(
         choice,
-        model=model,
-        prediction=predictive_from_outputs(likelihood, after),
         gain=choice.gain * ratio,
         gain_of_intervals=choice.gain_of_intervals * ratio,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
-from tfbbb.base.call_context import current_call
 from tfbbb.base.lazy import ops, tf
 from tfbbb.base.numbers import int32
 from tfbbb.base.private_apis import custom_gradient
@@ -29,12 +28,10 @@ class Local(Estimator):
         N(x . mean + mean_b, x^2 . sigma^2 + sigma_b^2)
 
     and the rows of a batch get independent noise, which gives the gradient less
-    variance than any draw of weights. Members get the same noise, as they get the same
-    rows: each of them has the distribution that it would have alone. `local` is exact
-    if each weight is used once per row. With a kernel for several positions (a
-    convolution), or in a shared layer, each output has the right distribution, but
-    their joint distribution is wrong: `local` is an approximation, which is used only
-    if you name it.
+    variance than any draw of weights. It is exact if each weight is used once per row.
+    With a kernel for several positions (a convolution), or in a shared layer, each
+    output has the right distribution, but their joint distribution is wrong: `local` is
+    an approximation, which is used only if you name it.
 
     Example:
 
@@ -56,18 +53,13 @@ class Local(Estimator):
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        layout, call = BatchLayout(layer.members), current_call()
-        rows, features = layout.split(inputs), call.features or {}
-        if id(inputs) in features and call.samples_in_batch == 1:
-            # The members see the same rows: no member needs a copy of them.
-            _, rows = features[id(inputs)]
-            rows = rows[tf.newaxis] if layer.members > 1 else rows
-        mean, variance = pre_activation_moments(layer, rows, weight_moments(layer))
+        layout = BatchLayout(layer.members)
+        mean, variance = pre_activation_moments(
+            layer, layout.split(inputs), weight_moments(layer)
+        )
         stddev = _safe_sqrt(variance)
         seed = layer.noise_seed("pre_activations", shared=False)
-        # Members share the noise of a step, as they share its rows.
-        shape = (1, *ops.shape(mean)[1:]) if layer.members > 1 else ops.shape(mean)
-        outputs = mean + stddev * noise.normal(seed, shape, mean.dtype)
+        outputs = mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype)
         return layout.merge(outputs, ops.shape(inputs)[0]), {}
 
 

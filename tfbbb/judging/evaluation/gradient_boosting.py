@@ -5,10 +5,9 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, stats
 from scipy.special import log_softmax
 
-from tfbbb.base.lazy import stats
 from tfbbb.judging.evaluation.baseline import positive_scale, score_numbers
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
 
@@ -89,7 +88,7 @@ def fit_gradient_boosting(
         return made.fit(features, targets.reshape(-1), weights)
 
     # Threads that wait for a core take longer than one.
-    with threadpool_limits(1, user_api="openmp"):
+    with threadpool_limits(1):
         if isfinite(seconds):
             began = time.monotonic()
             fit(_ITERATIONS_TO_TIME)

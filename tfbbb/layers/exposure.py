@@ -35,6 +35,7 @@ class Exposure(keras.layers.Layer):
 
     Args:
         dtype: Data type of the output; half precision ends at 65504.
+        name: Name of the layer.
         **kwargs: Options of `keras.layers.Layer`.
 
     Input shape:
@@ -45,8 +46,11 @@ class Exposure(keras.layers.Layer):
         [rows, places..., P + 1], in single precision or better.
     """
 
-    def __init__(self, dtype: Any = "float32", **kwargs: Any):
-        super().__init__(dtype=dtype, **kwargs)
+    def __init__(self, dtype: Any = "float32", name: str | None = None, **kwargs: Any):
+        if name is None:
+            # An input is often named `exposure`.
+            name = f"with_exposure_{keras.backend.get_uid('with_exposure')}"
+        super().__init__(dtype=dtype, name=name, **kwargs)
 
     def call(self, inputs: list[Tensor]) -> Tensor:
         outputs, exposure = inputs

@@ -367,6 +367,8 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(page, site, t
         *("Table", "Target", "How long may it take?", "Minutes at most"),
         "Which columns may it predict from?",
         "Do rows belong together, or follow in time?",
+        "Is it a time, and are some rows still running?",
+        "Is it a count? Per what?",
         "Name of the model",
     ]
     expect(page.get_by_label("Other fields of the job")).to_be_hidden()

@@ -119,8 +119,11 @@ class LogScale(LogLink, LocationScale):
     def locations(
         self, targets: ArrayLike, exposures: ArrayLike = None
     ) -> np.ndarray | None:
+        if not self.censored:
+            values = np.asarray(self.check_targets(targets), np.float64)
+            return self._unlocated(np.log(values))
         values = np.asarray(targets, np.float64)
-        if not self.censored or values.shape[-1] == 1:
+        if values.shape[-1] == 1:
             return self._unlocated(np.log(self._check_support(values)))
         logs, happened = np.log(values[:, 0]), values[:, 1] == 1.0
         shift, scale = (x.numpy()[0] for x in (self.target_shift, self.target_scale))

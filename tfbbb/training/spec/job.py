@@ -103,7 +103,7 @@ class JobSpec(SpecPart):
     """
 
     target: Annotated[
-        str | tuple[str, ...],
+        str | Annotated[tuple[str, ...], Field(fail_fast=True)],
         BeforeValidator(_check_targets),
         Field(
             description="The column to predict, or a list of columns of numbers to "

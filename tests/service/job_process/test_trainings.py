@@ -54,11 +54,14 @@ def trained(client, dataset):
     return client.train(dataset, "progression", name="first", **options).wait()
 
 
-def workers():
+def workers(settings):
+    """The workers of the service; others of this process may train for other tests."""
+    place = str(settings.data_dir)
     return [
         child
         for child in psutil.Process().children(recursive=True)
         if "worker" in child.cmdline()
+        and child.environ().get("TFBBB_DATA_DIR") == place
     ]
 
 
@@ -169,7 +172,7 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
     while not list(scratch.glob("**/checkpoint-*")):
         assert not job.refresh().has_ended, job.details
         time.sleep(0.02)
-    (worker,) = workers()
+    (worker,) = workers(settings)
     worker.send_signal(number)
     job.wait()
     assert job.details["attempt"] == 2

@@ -406,7 +406,7 @@ def prepare_service(place: Place, begun: object) -> None:
 
 
 def check_preparation(place: Place, begun: object, acknowledged: bool) -> None:
-    """The next start finds what it needs."""
+    """Another start prepares the directory, and a job can be queued then."""
     place.settings.models.mkdir(exist_ok=True, parents=True)
     prepare_service(place, begun)
     check_submission(place, begun, False)
@@ -489,7 +489,7 @@ def figures(seconds: Sequence[float], losses: Sequence[str]) -> dict[str, Any]:
 
 @dataclass
 class Load:
-    """Clients of a service, and what it has acknowledged to them."""
+    """Asks a service as clients do, and counts what the service acknowledges."""
 
     service: Replica
     mean: float

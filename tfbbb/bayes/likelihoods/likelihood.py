@@ -462,6 +462,11 @@ def over_targets(counted: ArrayLike, values: np.ndarray) -> np.ndarray:
     return np.broadcast_to(counted.reshape(*counted.shape, *trailing), values.shape)
 
 
+def first_row(wrong: np.ndarray) -> int:
+    """Returns the first row in which anything is wrong."""
+    return int(np.argmax(wrong.reshape(len(wrong), -1).any(axis=1)))
+
+
 def given_noise(options: object) -> str | None:
     """Returns the name of the argument that gives the noise, or None."""
     names = ("scale", "concentration")

@@ -8,7 +8,7 @@ from typing import Any
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
 from tfbbb.base.types import ArrayLike, Config, Tensor
-from tfbbb.bayes.likelihoods.likelihood import over_targets
+from tfbbb.bayes.likelihoods.likelihood import first_row, over_targets
 from tfbbb.bayes.likelihoods.location_scale import (
     LocationScale,
     NoiseScale,
@@ -87,7 +87,7 @@ class LogScale(LogLink, LocationScale):
         if counted is not None:
             wrong &= over_targets(counted, wrong)
         if wrong.any():
-            row = int(np.argmax(wrong.reshape(len(wrong), -1).any(axis=1)))
+            row = first_row(wrong)
             raise ValueError(
                 "The second number of a target tells the event: 1 where it happened at "
                 "the time before it, 0 where the row was still running then. "

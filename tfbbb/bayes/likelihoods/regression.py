@@ -14,7 +14,12 @@ from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
-from tfbbb.bayes.likelihoods.likelihood import Likelihood, given_noise, over_targets
+from tfbbb.bayes.likelihoods.likelihood import (
+    Likelihood,
+    first_row,
+    given_noise,
+    over_targets,
+)
 from tfbbb.bayes.target_shape import target_width
 
 # In units of the targets' scale. It bounds the density of rows that a heteroscedastic
@@ -203,9 +208,8 @@ class Regression(Likelihood):
         inside = self.support.contains(values)
         if counted is not None:
             inside = inside | ~over_targets(counted, values)
-        usable = inside.reshape(len(values), -1).all(axis=1)
-        if not usable.all():
-            row = int(np.argmin(usable))
+        if not inside.all():
+            row = first_row(~inside)
             raise ValueError(
                 f"The targets of {type(self).__name__} must be "
                 f"{self.support.description}; drop or fill the other rows. "
@@ -420,7 +424,7 @@ def checked_exposures(
     if counted is not None:
         wrong &= over_targets(counted, found)
     if wrong.any():
-        row = int(np.argmax(wrong.reshape(len(found), -1).any(axis=1)))
+        row = first_row(wrong)
         raise ValueError(
             "Every exposure must be a positive number, such as the days or the "
             "kilometres in which a count was made; drop or fill the other rows. "

@@ -9,7 +9,7 @@ from service.shared.settings import Settings
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.queued import leased, submitted
 from tests.service.replicas.relay import Relay
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import serving
 from tests.service.stores import s3_server
 from tests.trained import copy_of_exports
 
@@ -31,7 +31,6 @@ def client(saved_models):
     """Shared by the tests that only ask."""
     settings = Settings(models=saved_models, max_work=100_000, max_body_bytes=100_000)
     with serving(settings) as client:
-        wait_until_ready(client)
         yield client
 
 

@@ -58,7 +58,10 @@ def training(settings):
 
 @contextmanager
 def listening(app, log_level="error"):
-    """Runs an app on a free port; yields a client of it that sends an admin key."""
+    """Runs an app on a free port until the block ends; yields a client of it.
+
+    The client sends an admin key. The models have been looked at once.
+    """
     config = uvicorn.Config(app, port=0, log_level=log_level, http=JsonErrorProtocol)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -72,6 +75,8 @@ def listening(app, log_level="error"):
         # Without certificates, which take time to load.
         client = httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN, verify=False)
         with client:
+            while "The models are being loaded" in client.get("/health/ready").text:
+                time.sleep(0.01)
             yield client
     finally:
         server.should_exit = True

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.shared.settings import Settings
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import ask, serving
 from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.export.reader import load
@@ -117,7 +117,6 @@ def test_a_request_asks_for_survival_and_gives_pairs_as_targets(exported):
     row = {"drug": "b", "age": 40.0}
     body = {"instances": [row, row], "parameters": {"times": [30.0, 90.0]}}
     with serving(Settings(models=exported[0].parent)) as client:
-        wait_until_ready(client)
         answer = ask(client, "patients", {**body, "targets": [[90.0, 1], [90.0, 0]]})
         assert answer.status_code == 200, answer.text
         first, second = answer.json()["predictions"]

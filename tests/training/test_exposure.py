@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.shared.settings import Settings
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import ask, serving
 from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.export.reader import load
@@ -92,7 +92,6 @@ def test_the_command_line_trains_and_predicts_counts_per_a_column(tmp_path):
 def test_a_request_needs_a_positive_exposure(exported):
     row = {"town": "b", "age": 40.0, "days": 100.0}
     with serving(Settings(models=exported[0].parent)) as client:
-        wait_until_ready(client)
         once, twice = (
             ask(client, "claims", {"instances": [{**row, "days": days}]}).json()
             for days in (100.0, 200.0)

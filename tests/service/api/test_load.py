@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, ask, serving
 from tests.waiting import wait_until
 from tfbbb.export.exported_model import ExportedModel
 
@@ -49,7 +49,6 @@ def test_deadline_is_kept_whatever_is_being_computed(held):
     settings = Settings(models=held.root, threads=1)
     hurried = BODY | {"parameters": {"deadline_ms": 100, "num_samples": 2}}
     with serving(settings) as client, ThreadPoolExecutor(1) as executor:
-        wait_until_ready(client)
         held.hold()
         try:
             # It is computed itself; then others are before it.
@@ -73,7 +72,6 @@ HEAD = (
 def test_what_waits_over_the_limit_is_refused_and_nothing_else(held):
     settings = Settings(models=held.root, max_waiting_requests=1)
     with serving(settings) as client, ThreadPoolExecutor(1) as executor:
-        wait_until_ready(client)
         held.hold()
         try:
             first = executor.submit(ask, client, "diabetes", BODY)

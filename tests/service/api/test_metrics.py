@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.api.metrics import Registries, job_metrics
 from service.shared.database.tables import Job
-from tests.service.serving import ask, wait_until_ready
+from tests.service.serving import ask
 from tfbbb.version import __version__, commit
 
 
@@ -48,7 +48,6 @@ def test_requests_are_counted_by_route_and_status(client):
 
 
 def test_models_say_how_sure_they_were(client):
-    wait_until_ready(client)
     labels = frozenset(["diabetes", "2"])
     key = "tfbbb_predictive_standard_deviation_count", labels
     before = figures(client).get(key, 0)

@@ -1,10 +1,7 @@
-from tests.service.serving import wait_until_ready
-
 AVAILABLE = {"error_code": "OK", "error_message": ""}
 
 
 def test_every_model_is_listed_with_its_versions(client):
-    wait_until_ready(client)
     models = {m["name"]: m for m in client.get("/v1/models").json()["models"]}
     assert list(models) == ["diabetes", "iris", "patients"]
     assert models["iris"]["task"] == "classification"

@@ -10,7 +10,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deployment.programs import program
-from tests.service.serving import ask, wait_until_ready
+from tests.service.serving import ask
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = DEPLOY / "prometheus" / "tfbbb.rules.yml"
@@ -63,7 +63,6 @@ def metrics_of(expression):
 @pytest.fixture(scope="module")
 def exported(client):
     """The metrics by the names of their samples, also those without a sample yet."""
-    wait_until_ready(client)
     assert ask(client, "diabetes", {"instances": [[1, 2, 3]]}).status_code == 200
     text = client.get("/metrics").text
     suffixes = {

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from service.shared.living_workers import WorkerFile
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
-from tests.service.serving import AS_ADMIN, serving, wait_until_ready
+from tests.service.serving import AS_ADMIN, serving
 
 _CHECKS = (
     not_a_server_error,
@@ -88,7 +88,6 @@ def api(saved_models, tmp_path_factory):
     # Without a worker, `/health/training` is 503.
     worker = WorkerFile(settings)
     with reading_here(), closing(worker), serving(settings) as client:
-        wait_until_ready(client)
         yield client
 
 

@@ -20,7 +20,7 @@ from service.shared.errors import Unavailable
 from service.shared.settings import Settings
 from tests.service.postgresql import PostgreSQL
 from tests.service.recorded import add_versions
-from tests.service.serving import listening, settings_of_a_test
+from tests.service.serving import listening, settings_of_a_test, wait_until_ready
 from tests.small_disk import small_disk
 
 _numbers = itertools.count()
@@ -69,7 +69,7 @@ def test_lost_database_costs_requests_but_not_the_service(settings, monkeypatch)
         starting.start()
         try:
             with listening(create_app(settings.model_copy(update=url))) as client:
-                assert client.get("/health/ready").status_code == 200
+                wait_until_ready(client)
                 assert create_key(client).status_code == 201
                 server.stop()
                 for _ in range(3):
@@ -86,7 +86,7 @@ def test_lost_database_costs_requests_but_not_the_service(settings, monkeypatch)
                 )
                 assert client.get("/health/live").status_code == 200
                 server.start()
-                assert client.get("/health/ready").status_code == 200
+                wait_until_ready(client)
                 assert create_key(client).status_code == 201
                 take_no_writes(server.url)
                 response = create_key(client)

@@ -8,7 +8,7 @@ import pytest
 
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import ask, serving
 from tests.waiting import wait_until
 from tfbbb.tables import read_table
 from tfbbb.tables.writing import write_rows
@@ -98,7 +98,6 @@ def test_blocks_are_joined_in_their_order(saved_models, tmp_path):
     numbers = [float(row) for row in range(4500)]
     table = pa.table({"age": numbers, "bmi": numbers, "bp": [0.0] * 4500})
     with serving(settings) as client:
-        wait_until_ready(client)
         answer = send(client, written(table, "parquet"), "many.parquet")
         assert answer.status_code == 200, answer.text
         (tmp_path / "out.parquet").write_bytes(answer.content)

@@ -10,7 +10,7 @@ import pytest
 
 import tfbbb
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, ask, serving
 from tfbbb.client import Client
 
 ROWS = [[1.0, 2.0], [0.5, -0.5]]
@@ -32,7 +32,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(path: Path) -> Iterator[httpx.Client]:
     with serving(Settings(models=path.parents[1])) as client:
-        wait_until_ready(client)
         yield client
 
 

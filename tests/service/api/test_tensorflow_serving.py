@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import serving
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,6 @@ def served(exported_models, tmp_path_factory):
     shutil.copytree(exported_models / "half_plus_three", root / "half_plus_three")
     shutil.copytree(exported_models / "saved_models" / "patients", root / "patients")
     with serving(Settings(models=root)) as client:
-        wait_until_ready(client)
         yield client
 
 

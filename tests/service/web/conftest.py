@@ -13,7 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from service.shared.database import Database
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, serving
 from tests.service.web.tables import ATTACK, houses
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -69,7 +69,6 @@ def site(tmp_path_factory):
     settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
     with serving(settings) as client:
-        wait_until_ready(client)
         yield Site(str(client.base_url).rstrip("/"), client, settings)
 
 

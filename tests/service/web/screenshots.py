@@ -13,7 +13,7 @@ import pyarrow.csv
 from playwright.sync_api import sync_playwright
 
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, serving
 from tests.service.web.conftest import CHROMIUM
 from tfbbb.tables import samples
 
@@ -29,7 +29,6 @@ def main():
         (root / "models").mkdir()
         settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
         with serving(settings) as client:
-            wait_until_ready(client)
             dataset = train(client)
             take_all(str(client.base_url).rstrip("/"), dataset)
 

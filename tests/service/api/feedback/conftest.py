@@ -8,7 +8,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Feedback, Label
 from service.shared.settings import Settings
 from tests.service.predicting.exporting import CLASSES, network
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import serving
 from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
 
 
@@ -43,7 +43,6 @@ def feedback_settings(feedback_models, tmp_path_factory):
 @pytest.fixture(scope="session")
 def feedback_service(feedback_settings):
     with serving(feedback_settings) as client:
-        wait_until_ready(client)
         yield client
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from service.shared.settings import Settings, SettingsError
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import serving
 
 PATH = "/v1/models/diabetes:predict"
 ORIGIN = "https://app.example"
@@ -21,7 +21,6 @@ def service(saved_models):
         models=saved_models, max_body_bytes=100_000, cors_origins=ORIGIN
     )
     with serving(settings) as client:
-        wait_until_ready(client)
         yield client
 
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import serving
 
 
 @pytest.fixture
@@ -22,7 +22,6 @@ def client(models):
     """A service of these tests' own, whose models they may move and delete."""
     settings = Settings(models=models, job_slots=0, poll_seconds=0.1)
     with serving(settings) as client:
-        wait_until_ready(client)
         yield client
 
 

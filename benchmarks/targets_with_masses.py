@@ -34,7 +34,6 @@ PEER = Peer(
 )
 _ROWS, _DRAWS, _SPLITS = 3000, 200, 2
 _TRAIN = 2000
-_SECONDS = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,8 +52,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
             Measurement(
                 {"set": name, "split": number, "method": method},
                 functools.partial(figures, name, number, method, options.smoke),
-                {"max_seconds": _SECONDS if method == JOB else None},
-                number,
+                seed=number,
             )
             for number in range(1 if options.smoke else options.splits)
             for name in options.sets or SETS
@@ -116,13 +114,13 @@ def figures(name: str, seed: int, method: str, smoke: bool) -> dict[str, Any]:
 
 
 def draws_of_job(x: np.ndarray, y: np.ndarray, smoke: bool) -> np.ndarray:
-    """Trains a job with its defaults, but for the seconds; returns [rows, draws]."""
+    """Trains a job with its defaults; returns [rows, draws]."""
     import pyarrow as pa
 
     from tfbbb.training import train_table
 
     table = pa.table({"y": y, **{f"x{place}": c for place, c in enumerate(x.T)}})
-    training = {"epochs": 5} if smoke else {"max_seconds": _SECONDS}
+    training = {"epochs": 5} if smoke else {}
     fields = {"target": "y", "task": "regression", "training": training}
     trained = train_table(table.slice(0, _TRAIN), fields)
     inputs = trained.schema.inputs(table.slice(_TRAIN))

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -200,7 +201,7 @@ class Models:
             spec = {"name": name, "signature_name": "", "version": str(chosen.number)}
             metadata = {
                 "signature_def": {"signature_def": chosen.signatures()},
-                "manifest": asdict(chosen.load().manifest),
+                "manifest": json.loads(chosen.load().manifest.to_json()),
             }
             return Metadata(model_spec=DescribedVersion(**spec), metadata=metadata)
 

@@ -1,11 +1,13 @@
 """`tfbbb remote predict` holds a few blocks of rows, however many the table has."""
 
+import json
 import weakref
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.exported_manifests import HALF_PLUS_THREE_FEATURES, manifest
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.model import Model
 from tfbbb.client.prediction import Prediction
@@ -14,11 +16,7 @@ from tfbbb.tables import TableScan, read_table
 BLOCK, BLOCKS = 100, 30
 # The first row of a block that the service refuses.
 FAULTY = 10 * BLOCK * BLOCKS
-DESCRIPTION = {
-    "target": "y",
-    "classes": None,
-    "features": [{"name": "x", "kind": "numeric"}],
-}
+MANIFEST = json.loads(manifest(HALF_PLUS_THREE_FEATURES, target="y").to_json())
 
 
 class HeldRows:
@@ -82,9 +80,7 @@ def held(monkeypatch):
 
     monkeypatch.setattr(TableScan, "batches", batches)
     monkeypatch.setattr(Model, "predict_blocks", predict_blocks)
-    monkeypatch.setattr(
-        Model, "describe_version", lambda *_: {"description": DESCRIPTION}
-    )
+    monkeypatch.setattr(Model, "describe_manifest", lambda *_: MANIFEST)
     return held
 
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.shared.settings import Settings
-from tests.service.serving import ask, serving
+from tests.service.serving import ADMIN_KEY, ask, serving
 from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.export.reader import load
@@ -113,7 +113,7 @@ def test_the_command_line_trains_predicts_and_evaluates(tmp_path):
     assert judged["figures"]["model"]["concordance"] is not None
 
 
-def test_a_request_asks_for_survival_and_gives_pairs_as_targets(exported):
+def test_a_request_asks_for_survival_and_gives_pairs_as_targets(exported, tmp_path):
     row = {"drug": "b", "age": 40.0}
     body = {"instances": [row, row], "parameters": {"times": [30.0, 90.0]}}
     with serving(Settings(models=exported[0].parent)) as client:
@@ -128,9 +128,16 @@ def test_a_request_asks_for_survival_and_gives_pairs_as_targets(exported):
         wrong = ask(client, "patients", {**body, "targets": [90.0, 90.0]})
         assert wrong.status_code == 400
         assert "a time and its event" in wrong.json()["error"]
-        url = "v1/models/patients/feedback"
-        given = {"instances": [row, row], "targets": [[90.0, 1], [120.0, 0]]}
-        assert client.post(url, json=given).status_code == 200
+        write_table(make_table(rows=5), tmp_path / "known.csv")
+        for command in (
+            ["predict", "patients", f"{tmp_path}/known.csv", "--log-prob"],
+            ["feedback", "patients", f"{tmp_path}/known.csv"],
+        ):
+            place = ["--url", str(client.base_url), "--key", ADMIN_KEY]
+            result = CliRunner().invoke(app, ["remote", *command, *place])
+            assert result.exit_code == 0, result.output
+        told = client.get("v1/models/patients/versions/1/feedback")
+        assert told.json()["num_rows"] == 5, told.text
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_ratings_have_a_mean_and_a_probability_of_each_grade():
     shares = np.bincount(ratings.astype(int), minlength=6)[1:] / ROWS
     np.testing.assert_allclose(found.mean(axis=0), shares, atol=0.05)
     assert np.corrcoef(prediction.mean[:, 0], ratings)[0, 1] > 0.6
-    (said,) = [text for text in trained.recipe["remarks"] if "grade" in text]
+    (said,) = trained.schema.target_columns[0].remarks
     assert said.startswith("No row has the grade 3 between 1 and 5: ")
 
 

@@ -87,6 +87,7 @@ def predict(
         from tfbbb.cli.imports import load_model
         from tfbbb.cli.model_answers import ModelAnswers
         from tfbbb.cli.predicted_rows import with_progress, write_predictions
+        from tfbbb.cli.table_targets import columns_used
 
         levels: dict[str, list[float]] = {}
         if task == "regression":
@@ -110,9 +111,7 @@ def predict(
                 "column `familiarity`."
             )
         try:
-            used = [*features, *manifest.target_names]
-            if manifest.event is not None:
-                used.append(manifest.event.name)
+            used = columns_used(manifest)
             warned, num_rows = write_predictions(
                 predicted, output, used, keep=keep, targets=ask.targets
             )

@@ -39,6 +39,13 @@ def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
     return KnownTargets(both, found.unusable)
 
 
+def columns_used(manifest: Manifest) -> list[str]:
+    """Returns the names of features, targets and event, which rows keep if asked."""
+    events = [manifest.event.name] if manifest.event else []
+    features = [feature.name for feature in manifest.features]
+    return [*features, *manifest.target_names, *events]
+
+
 def refuse_without_targets(
     name: str, unusable: Mapping[int, UnusableTarget], num_rows: int
 ) -> NoReturn:

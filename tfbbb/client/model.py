@@ -120,6 +120,18 @@ class Model:
         """
         return self._connection.request("GET", self._build_path(version, label))
 
+    def describe_manifest(
+        self, version: int | None = None, label: str | None = None
+    ) -> JsonObject:
+        """Returns the manifest of one version, with all that its export recorded.
+
+        Args:
+            version: The version; `self.version` by default.
+            label: Label of a version, in place of `version`.
+        """
+        path = f"{self._build_path(version, label)}/metadata"
+        return self._connection.request("GET", path)["metadata"]["manifest"]
+
     def labels(self) -> dict[str, int]:
         """Returns the version of each label. `latest` is the service's default."""
         return {name: x["version"] for name, x in self.describe_labels().items()}

@@ -1,6 +1,6 @@
 """The target column of a model: its task, its values and its classes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ from tfbbb.tables.values import first_row
 
 # A target of classes has each of them more than once.
 _FEWEST_CLASSES_THAT_DIFFER = 20
+# Whole numbers that may be grades, of which one is missing.
+_NUMBERS_OF_GRADES = range(3, 10)
 
 
 class Target(NamedTuple):
@@ -233,7 +235,8 @@ def _fit(
     cells: Cells, parsed: ParsedColumn, choice: TargetChoice, rows: np.ndarray | None
 ) -> Target:
     """Describes a target by the statistics of some rows."""
-    name, task, remarks = cells.name, choice.task, choice.remarks
+    name, task = cells.name, choice.task
+    remarks = tuple(dict.fromkeys([*choice.remarks, *_scarce_values(parsed, task)]))
     if task == "regression":
         column = Column.describe(parsed, rows, remarks=remarks)
         if column.constant:
@@ -264,3 +267,25 @@ def _fit(
         remarks=remarks,
     )
     return Target(task, column, classes, parsed)
+
+
+def _scarce_values(parsed: ParsedColumn, task: Task) -> Iterator[str]:
+    """Says which class has one row, or which grade among whole numbers has none."""
+    if task == "classification":
+        alone = np.flatnonzero(np.bincount(parsed.values) == 1)
+        for label in parsed.texts.take(pa.array(alone)).to_pylist():
+            yield (
+                f"The class {label!r} has 1 row, too few to learn it and to measure "
+                "it; add rows, or merge it with another class."
+            )
+        return
+    grades = np.unique(parsed.values)
+    if len(grades) not in _NUMBERS_OF_GRADES or grades[0] < 0.0:
+        return
+    missing = np.setdiff1d(np.arange(grades[0], grades[-1]), grades)
+    if np.all(grades == np.floor(grades)) and len(missing) == 1:
+        yield (
+            f"No row has the grade {missing[0]:g} between {grades[0]:g} and "
+            f"{grades[-1]:g}: nothing tells how probable it is, and unless the spec "
+            "names the likelihood 'grades', it is not tried."
+        )

@@ -14,8 +14,6 @@ from tfbbb.training.run import Run
 
 # The standard error of a coverage of 90 % is then 5 %.
 _FEW_ROWS = 40
-# With the missing one, as many as are tried as grades.
-_NUMBERS_OF_GRADES = range(3, 10)
 
 
 def describe_recipe(run: Run) -> Config:
@@ -77,7 +75,6 @@ def describe_recipe(run: Run) -> Config:
             *prepared.schema.column_warnings,
             *remark_on_choice(prepared.schema),
             *_remarks_on_scarce_rows(prepared, run.members),
-            *_remarks_on_grades(prepared),
         ],
         "epochs": outcome.epoch,
         "steps": outcome.step,
@@ -131,22 +128,6 @@ def _remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str
             _rare_classes(prepared.schema.classes, prepared.rows.targets(), members)
         )
     return found
-
-
-def _remarks_on_grades(prepared: Prepared) -> list[str]:
-    """Says which grade is missing among whole numbers that are grades but for it."""
-    if prepared.schema.task == "classification":
-        return []
-    grades = np.unique(prepared.rows.targets())
-    missing = np.setdiff1d(np.arange(grades[0], grades[-1]), grades)
-    is_whole = np.all(grades == np.floor(grades)) and grades[0] >= 0.0
-    if not (is_whole and len(missing) == 1 and len(grades) in _NUMBERS_OF_GRADES):
-        return []
-    return [
-        f"No row has the grade {missing[0]:g} between {grades[0]:g} and "
-        f"{grades[-1]:g}: nothing tells how probable it is, and unless the spec names "
-        "the likelihood 'grades', it is not tried."
-    ]
 
 
 def _rare_classes(

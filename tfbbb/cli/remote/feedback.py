@@ -1,7 +1,5 @@
 """`tfbbb remote feedback`."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from tfbbb.base.types import JsonObject
@@ -13,13 +11,9 @@ from tfbbb.cli.remote.service import (
     Url,
     Version,
     check_version_or_label,
-    columns_of_text,
+    read_manifest,
     service,
-    target_names,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def feedback(
@@ -43,26 +37,28 @@ def feedback(
     with service(url, key) as client:
         import pyarrow as pa
 
-        from tfbbb.cli.table_targets import name_classes, refuse_without_targets
-        from tfbbb.tables.known_targets import describe_unusable, read_known_targets
+        from tfbbb.cli.table_targets import (
+            name_classes,
+            read_targets,
+            refuse_without_targets,
+        )
+        from tfbbb.tables.known_targets import describe_unusable
         from tfbbb.tables.plain_values import typed_table
         from tfbbb.tables.scan import read_cells
 
         remote_model = client.model(model)
-        description = remote_model.describe_version(version, label)["description"]
-        names = target_names(description)
-        texts, notations = columns_of_text(description)
+        manifest, texts = read_manifest(remote_model, version, label)
         table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
-        classes = description["classes"]
-        found = read_known_targets(table, names, classes, notations)
-        known, unusable, target = found.known, found.unusable, ", ".join(names)
+        found = read_targets(table, manifest)
+        known, unusable = found.known, found.unusable
+        target = ", ".join(manifest.target_names)
         if not known.any():
             refuse_without_targets(target, unusable, len(known))
         end = "such rows are left out"
         for note in describe_unusable(target, unusable, len(known), end):
             echo_note(note)
         table = table.filter(pa.array(known))
-        targets = name_classes(found.values[known], classes)
+        targets = name_classes(found.values[known], manifest.classes)
         scored = remote_model.feedback(table, targets, version=version, label=label)
         typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
         _echo(remote_model.describe_feedback(scored))

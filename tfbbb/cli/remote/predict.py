@@ -27,9 +27,8 @@ from tfbbb.cli.remote.service import (
     Url,
     Version,
     check_version_or_label,
-    columns_of_text,
+    read_manifest,
     service,
-    target_names,
 )
 
 if TYPE_CHECKING:
@@ -74,8 +73,8 @@ def predict(
             with_progress,
             write_predictions,
         )
+        from tfbbb.cli.table_targets import columns_used, read_targets
         from tfbbb.tables import TableScan
-        from tfbbb.tables.known_targets import read_known_targets
         from tfbbb.tables.plain_values import typed_table
         from tfbbb.tables.scan import notify_of_reading
         from tfbbb.tables.writing import check_writable
@@ -83,16 +82,14 @@ def predict(
         if output is not None:
             check_writable(output)
         remote_model = client.model(model)
-        description = remote_model.describe_version(version, label)["description"]
-        texts, notations = columns_of_text(description)
+        manifest, texts = read_manifest(remote_model, version, label)
         scan = TableScan(data, sheet=sheet)
         notify_of_reading(scan, echo_note)
-        names, classes = target_names(description), description["classes"]
+        names, classes = manifest.target_names, manifest.classes
         targets = None
         if log_prob:
             targets = TargetColumn(
-                ", ".join(names),
-                lambda x: read_known_targets(x, names, classes, notations),
+                ", ".join(names), lambda block: read_targets(block, manifest)
             )
         asked = [] if classes else interval_levels(intervals) or [level]
         asking = _Asking(
@@ -109,14 +106,16 @@ def predict(
             },
             {"version": version, "label": label},
         )
-        features = [feature["name"] for feature in description["features"]]
-        used = [*features, *names]
 
         def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":
             return asking(typed_table(block, texts), first)
 
         write_predictions(
-            with_progress(scan, ask), output, used, keep=keep, targets=targets
+            with_progress(scan, ask),
+            output,
+            columns_used(manifest),
+            keep=keep,
+            targets=targets,
         )
         version = asking.route["version"]
         typer.echo(f"predicted by version {version} of {model}", err=True)

@@ -1,5 +1,6 @@
 """Options and arguments of `tfbbb remote`, and its client."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
-    from tfbbb.client import Client
-    from tfbbb.tables.notations import Notation
+    from tfbbb.client import Client, Model
+    from tfbbb.export.manifest import Manifest
 
 ID = "[0-9a-f]{24}"
 
@@ -94,23 +95,22 @@ def target_names(description: JsonObject) -> list[str]:
     return found if isinstance(found, list) else [found]
 
 
-def columns_of_text(
-    description: JsonObject,
-) -> "tuple[list[str], list[Notation | None]]":
-    """Returns the columns to read as texts, and how each target is written."""
-    from tfbbb.tables.notations import notation_from_dict
+def read_manifest(
+    model: "Model", version: int | None, label: str | None
+) -> "tuple[Manifest, list[str]]":
+    """Returns the manifest of a version, and the columns that are read as texts."""
+    from tfbbb.export.manifest import Manifest
 
+    written = model.describe_manifest(version, label)
+    manifest = Manifest.from_json(json.dumps(written))
     texts = [
-        feature["name"]
-        for feature in description["features"]
-        if feature["kind"] == "categorical" or feature.get("notation")
+        feature.name
+        for feature in (*manifest.features, manifest.event)
+        if feature and (feature.kind == "categorical" or feature.notation)
     ]
-    names, given = target_names(description), description.get("target_notation")
-    written = given if isinstance(given, list) else [given] * len(names)
-    notations = [notation_from_dict(each) for each in written]
-    pairs = zip(names, notations, strict=True)
-    texts += [name for name, notation in pairs if notation is not None]
-    return texts, notations
+    notations = manifest.read_target_notations()
+    pairs = zip(manifest.target_names, notations, strict=False)
+    return manifest, texts + [name for name, notation in pairs if notation]
 
 
 @contextmanager

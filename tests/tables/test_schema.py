@@ -49,7 +49,7 @@ def test_a_class_of_one_row_and_a_grade_of_none_are_said_before_training():
     (said,) = Schema.infer(targets, "y").target.remarks
     assert said.startswith("The class 'rare' has 1 row, too few to learn it")
     grades = table_of(y=[1, 2, 4, 5] * 3)
-    (said,) = Schema.infer(grades, "y", "regression").target.remarks
+    (said,) = Schema.infer(grades, "y", task="regression").target.remarks
     assert said.startswith("No row has the grade 3 between 1 and 5")
     # A grade and a class more.
     assert not Schema.infer(table_of(y=[1, 2, 3, 4] * 3), "y").target.remarks

@@ -51,8 +51,9 @@ def test_a_class_of_one_row_and_a_grade_of_none_are_said_before_training():
     grades = table_of(y=[1, 2, 4, 5] * 3)
     (said,) = Schema.infer(grades, "y", task="regression").target.remarks
     assert said.startswith("No row has the grade 3 between 1 and 5")
-    # A grade and a class more.
-    assert not Schema.infer(table_of(y=[1, 2, 3, 4] * 3), "y").target.remarks
+    # With a grade more.
+    whole = table_of(y=[1, 2, 3, 4] * 3)
+    assert not Schema.infer(whole, "y", task="regression").target.remarks
 
 
 def test_na_among_codes_of_two_letters_is_a_class(tmp_path):

@@ -1,7 +1,14 @@
+import inspect
+import json
+
 import numpy as np
 
 from tfbbb.cli.figures import echo_metrics, echo_recipe
 from tfbbb.cli.inspect import echo_columns
+from tfbbb.cli.inspect import inspect as inspect_table
+from tfbbb.cli.job_options import job_options
+from tfbbb.cli.train import train
+from tfbbb.cli.tune import tune
 from tfbbb.tables import Schema
 
 GENERATOR = np.random.default_rng(0)
@@ -43,6 +50,25 @@ def test_each_column_has_a_line_with_its_kind_and_values(capsys):
         "Left out 'same': It has the same value in every row, so a model learns "
         "nothing from it.",
     ]
+
+
+def test_a_table_is_inspected_with_and_without_a_target(tfbbb, data):
+    result = tfbbb("inspect", data, "--column", "ward=text")
+    assert result.exit_code == 0, result.output
+    assert "60 rows" in result.stdout
+    result = tfbbb("inspect", data, "--target", "effect", "--json")
+    assert result.exit_code == 0, result.output
+    entries = {each["name"]: each for each in json.loads(result.stdout)}
+    assert entries["effect"]["role"] == "target"
+    assert entries["ward"]["kind"] == "text"
+
+
+def test_a_job_command_asks_for_options_that_a_job_has():
+    known = {option.name for option in job_options()}
+    for command in (inspect_table, train, tune):
+        own = inspect.signature(command).parameters.values()
+        asked = {each.name for each in own if each.kind is each.KEYWORD_ONLY}
+        assert asked <= known
 
 
 def test_remarks_are_printed_once(capsys):

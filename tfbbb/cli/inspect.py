@@ -33,7 +33,6 @@ def inspect(
     as_json: AsJson = False,
     *,
     task: str | None,
-    text: list[str] | None,
     column: list[str] | None,
 ) -> None:
     """Say what the columns of a table are taken for, without training.
@@ -48,7 +47,7 @@ def inspect(
         from tfbbb.tables.schema import infer_features, parse_overrides
         from tfbbb.training.split import find_rows_with_target, infer_schema
 
-        overrides = {**dict.fromkeys(text or (), "text"), **parse_columns(column or ())}
+        overrides = parse_columns(column or ())
         table = read_cells(data, sheet=sheet, notify=echo_note)
         if not target:
             features, left_out = infer_features(

@@ -364,26 +364,34 @@ def test_a_mean_that_is_worse_than_the_constant_is_no_use(factor, learned):
     assert judged["learned"] == learned
 
 
-@pytest.mark.parametrize(("upper", "wide"), [(0.0, False), (3.0, True)])
-def test_intervals_of_counts_are_too_wide_only_if_narrower_ones_do(upper, wide):
-    # Each 0 is in the interval from 0 to `upper`, and 4 % are 1.
-    targets = (np.arange(500) % 25 == 0).astype(float)[:, None]
-    ends = [np.stack([targets > 0, targets < upper], axis=2)]
+@pytest.mark.parametrize(
+    ("shares", "upper", "covered", "wide"),
+    [
+        # Counts: of each 25 one is 1.
+        ((0.96, 0.04), 0.0, 96, False),
+        ((0.96, 0.04), 3.0, 100, True),
+        # Without either end, the interval from 0 to 1 would be too narrow on that side.
+        ((0.08, 0.76, 0.16), 1.0, 100, False),
+        ((0.08, 0.92, 0.0), 1.0, 100, True),
+    ],
+)
+def test_intervals_are_too_wide_only_if_narrower_ones_do(shares, upper, covered, wide):
+    values = np.linspace(0.0, 1.0, len(shares))
+    targets = np.repeat(values, np.round(500 * np.array(shares)).astype(int))[:, None]
     inside = (targets <= upper).astype(float)[:, 0]
-    narrower = inside[:, None] * ends[0][:, 0]
-    means = np.full((500, 1), 0.04)
-    judged = judged_amounts(means, targets, covered=inside, narrower=narrower)
-    share = 100 if wide else 96
+    beyond = np.concatenate([targets <= 0.0, targets >= upper], axis=1)
+    means = np.full((500, 1), targets.mean())
+    judged = judged_amounts(means, targets, covered=inside, beyond=beyond)
     ending = (
         "they are too wide"
         if wide
         else "single numbers are too probable for narrower ones"
     )
-    said = f"Its intervals cover {share} % where 90 % were asked: {ending}."
+    said = f"Its intervals cover {covered} % where 90 % were asked: {ending}."
     assert said in judged["warnings" if wide else "sentences"]
 
 
-def test_ends_of_intervals_of_counts_are_left_out_in_turn():
+def test_targets_at_or_beyond_the_ends_of_intervals_of_counts_are_told():
     prediction = SimpleNamespace(
         discrete=True,
         log_prob=lambda y: np.zeros(len(y)),
@@ -391,8 +399,8 @@ def test_ends_of_intervals_of_counts_are_left_out_in_turn():
         interval=lambda level: (np.zeros((4, 1)), np.full((4, 1), 2.0)),
     )
     targets = np.arange(4.0)[:, None]
-    found = PredictedRows.score(prediction, targets, np.ones(4)).narrower
-    assert found.tolist() == [[0, 1], [1, 1], [1, 0], [0, 0]]
+    found = PredictedRows.score(prediction, targets, np.ones(4)).beyond
+    assert found.tolist() == [[1, 0], [0, 0], [0, 1], [0, 1]]
 
 
 def test_a_target_at_an_end_has_the_probability_of_all_beyond_it():

@@ -513,9 +513,11 @@ def _calibration_sentence(
     error = np.sqrt(LEVEL * (1.0 - LEVEL) / rows.num_rows)
     if abs(coverage - LEVEL) <= STANDARD_ERRORS * error:
         return f"{said}.", False
-    if coverage > LEVEL and rows.narrower is not None:
-        narrower = max(rows.average(without) for without in rows.narrower.T)
-        if narrower <= LEVEL + STANDARD_ERRORS * error:
+    if coverage > LEVEL and rows.beyond is not None:
+        # Of a number with a probability, more than this may be at an end.
+        tail = 0.5 * (1.0 - LEVEL)
+        error = np.sqrt(tail * (1.0 - tail) / rows.num_rows)
+        if min(map(rows.average, rows.beyond.T)) >= tail - STANDARD_ERRORS * error:
             return (
                 f"{said}: single numbers are too probable for narrower ones.",
                 False,

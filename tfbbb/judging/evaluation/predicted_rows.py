@@ -26,9 +26,8 @@ class PredictedRows:
         mean: Predicted means [n, k], or probabilities of the classes [n, c].
         covered: Whether the targets are in their 90 % intervals, [n], the share of
             several; None for classes.
-        narrower: Whether the targets are in these intervals without their lower end,
-            and without their upper end, [n, 2], where single numbers have a
-            probability; else None.
+        beyond: Whether the targets are at the lower end or below, and at the upper end
+            or above, [n, 2], where single numbers have a probability; else None.
         of_classes: Whether the targets are classes.
         tells_rows_apart: Whether the targets are more probable in their own rows than
             in others; True if unknown.
@@ -41,7 +40,7 @@ class PredictedRows:
     log_prob: np.ndarray
     mean: np.ndarray
     covered: np.ndarray | None = None
-    narrower: np.ndarray | None = None
+    beyond: np.ndarray | None = None
     of_classes: bool = False
     tells_rows_apart: bool = True
     weights: np.ndarray | None = None
@@ -89,14 +88,13 @@ class PredictedRows:
                 for j in places
             ]
             return replace(cls.together(alone), log_prob=log_prob)
-        narrower = None
+        beyond = None
         if getattr(prediction, "discrete", False) or getattr(prediction, "masses", ()):
             lower, upper = prediction.interval(LEVEL)
-            ends = (lower < targets, targets < upper)
-            without = [end & (lower <= targets) & (targets <= upper) for end in ends]
-            narrower = np.stack([x.mean(axis=1) for x in without], axis=1)
+            ends = targets <= lower, targets >= upper
+            beyond = np.stack([end.mean(axis=1) for end in ends], axis=1)
         mean = np.asarray(prediction.mean)
-        return cls(log_prob, mean, covered[:, 0], narrower, scores=scores)
+        return cls(log_prob, mean, covered[:, 0], beyond, scores=scores)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
         """Returns some of the rows, by their indices, without their coverage."""

@@ -19,7 +19,8 @@ class Importance:
         nats: The log-likelihood that is lost, in nats per row.
         nats_standard_error: Its standard error.
         error: The rise of the root mean squared error, in units of the target; for
-            classes the share of rows that become wrong.
+            classes the share of rows that become wrong, and for times that may be cut
+            off the rise of the integrated Brier score.
         error_standard_error: Its standard error.
         mean_change: By what the predicted means change, or the probabilities of the
             classes, as a root mean square.
@@ -90,7 +91,7 @@ def permutation_importance(
         rise, parts = _rise(
             errors,
             np.stack([shuffled.errors(targets) for shuffled in after]),
-            before.of_classes,
+            before.of_classes or before.scores is not None,
         )
         found.append(
             Importance(

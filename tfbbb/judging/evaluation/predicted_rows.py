@@ -179,7 +179,7 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         of_all("log_prob"),
         of_all("mean"),
         of_all("covered"),
-        of_all("narrower"),
+        of_all("beyond"),
         parts[0].of_classes,
         scores=of_all("scores"),
         of_targets=tuple(

@@ -32,7 +32,7 @@ SETS = {
 PEER = Peer(
     "fit_masses", ("catboost", "lightgbm", "ngboost", "statsmodels", "pandas", "scipy")
 )
-_ROWS, _DRAWS, _SPLITS = 3000, 200, 2
+_ROWS, _DRAWS, _SPLITS = 3000, 200, 1
 _TRAIN = 2000
 
 

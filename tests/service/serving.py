@@ -83,6 +83,12 @@ def listening(app, log_level="error"):
         thread.join()
 
 
+def visiting(client, **options):
+    """Returns another client of the same service, without a key."""
+    url = client.base_url
+    return httpx.Client(base_url=url, timeout=60, verify=False, **options)
+
+
 def wait_until_ready(client):
     while client.get("/health/ready").status_code != 200:
         time.sleep(0.05)

@@ -173,7 +173,7 @@ def test_service_that_is_stopped_finishes_its_requests_and_leaves_no_file(
             connection.sendall(head.encode() + BODY[:10])
             # Whatever the process read of it, it has read it when it answers
             # something that was sent later.
-            httpx.get(f"{service.url}/health/live")
+            assert service.client.get("/health/live").status_code == 200
             service.process.send_signal(signal.SIGTERM)
             while "Shutting down" not in service.log.read_text():
                 time.sleep(0.05)

@@ -4,10 +4,10 @@ import hashlib
 import re
 from pathlib import Path
 
-import httpx
 import pytest
 
 from service.api import pages
+from tests.service.serving import visiting
 
 WEB = Path(__file__).parents[3] / "service" / "web"
 # As published on the npm registry, in the package `uplot` 1.6.32.
@@ -28,7 +28,7 @@ def files_of(shell):
 @pytest.fixture
 def visitor(client):
     """Somebody without a key."""
-    with httpx.Client(base_url=client.base_url) as visitor:
+    with visiting(client) as visitor:
         yield visitor
 
 

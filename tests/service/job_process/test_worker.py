@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from service.shared.files import JobFiles
 from service.shared.queue import Lease
 from tests.service.job_process.stand_in_worker import CountingTrainer
 from tests.service.queued import add_table, events, job, leased, states, submitted
-from tests.waiting import set_clock
+from tests.waiting import set_clock, wait_until
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -135,8 +136,14 @@ def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
 
 def test_worker_stops_when_it_is_told_to(queue, worker, stopping):
     (job_id,) = submitted(queue, spec={"steps": 10**6})
-    threading.Timer(0.5, stopping.set).start()
-    worker.run()
+
+    def stop():
+        wait_until(lambda: job(queue, job_id).progress.get("saved_step"))
+        stopping.set()
+
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(stop)
+        worker.run()
     stopped = job(queue, job_id)
     assert (stopped.state, stopped.deaths) == ("queued", 0)
     assert stopped.progress["saved_step"] > 0

@@ -135,7 +135,7 @@ async def test_a_deadline_of_an_hour_does_not_starve_large_tasks():
     newcomers = asyncio.create_task(keep_asking())
     await asyncio.gather(large, patient)
     newcomers.cancel()
-    assert len(queue.batches) < 100
+    assert len(queue.batches) < 500
 
 
 @in_loop
@@ -187,14 +187,16 @@ async def test_the_deadline_is_kept_while_a_block_is_computed():
 
 @in_loop
 async def test_a_deadline_that_cannot_be_met_is_refused_at_once():
-    queue = Queue()
-    # What comes first is tried, however long it seems to take.
-    first = queue.ask("first", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
-    await asyncio.sleep(0)
+    queue = Queue(max_queue_seconds=1000.0)
     queue.may_compute.clear()
-    with pytest.raises(DeadlineExceeded, match="its deadline is in 300 ms") as no:
-        await queue.ask("second", rows=4000, deadline=0.3, pace=Pace(0.0, 1e-6))
-    assert no.value.headers == {"Retry-After": "1"}
+    # What comes first is tried, however long it seems to take.
+    first = queue.ask("first", rows=4000, pace=Pace(0.0, 1e-4))
+    await asyncio.sleep(0)
+    with pytest.raises(
+        DeadlineExceeded, match=r"would take 80000 ms, but its de"
+    ) as no:
+        await queue.ask("second", rows=4000, pace=Pace(0.0, 1e-4))
+    assert no.value.headers == {"Retry-After": "40"}
     queue.may_compute.set()
     await first
 

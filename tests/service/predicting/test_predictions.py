@@ -22,6 +22,7 @@ from service.shared.database import Base, Database
 from service.shared.errors import ServiceError
 from service.shared.settings import Settings
 from tests.service.stores import directory_store
+from tests.waiting import wait_until
 
 # Each option of a request, once or more; the model is a regression of three features.
 OPTIONS = {
@@ -122,9 +123,7 @@ def test_a_version_that_has_predicted_is_freed_with_its_last_request(models):
     try:
         answers(models, (ROWS[:2], {}), (ROWS[2:], OPTIONS["interval"]))
         version._model = kept
-        limit = time.monotonic() + 10  # A thread may still hold what it answered.
-        while held() is not None and time.monotonic() < limit:
-            time.sleep(0.01)
-        assert held() is None
+        # A thread may still hold what it answered.
+        wait_until(lambda: held() is None)
     finally:
         gc.enable()

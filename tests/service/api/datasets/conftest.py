@@ -2,7 +2,6 @@ from unittest import mock
 
 import pytest
 
-from service.api.datasets import uploading
 from service.shared import sandbox
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
@@ -29,7 +28,6 @@ def datasets(data_dir, tmp_path_factory):
     with (
         mock.patch.object(sandbox, "MOST_COLUMNS", 1000),
         mock.patch.object(sandbox, "MOST_DECOMPRESSED_BYTES", 50_000_000),
-        mock.patch.object(uploading, "STALL_SECONDS", 0.5),
         serving(settings) as client,
     ):
         yield client

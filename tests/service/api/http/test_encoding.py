@@ -3,12 +3,11 @@
 import gzip
 import json
 
-import httpx
 import pyarrow as pa
 import pytest
 
 from service.shared.settings import Settings, SettingsError
-from tests.service.serving import serving
+from tests.service.serving import serving, visiting
 
 PATH = "/v1/models/diabetes:predict"
 ORIGIN = "https://app.example"
@@ -93,7 +92,7 @@ def test_pages_of_named_origins_may_send_a_key(service):
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization, content-type",
     }
-    with httpx.Client(base_url=service.base_url) as page:
+    with visiting(service) as page:
         for origin, status in ((ORIGIN, 200), ("https://evil.example", 400)):
             found = page.options(PATH, headers={"Origin": origin, **asked})
             assert found.status_code == status

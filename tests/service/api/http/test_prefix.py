@@ -10,7 +10,7 @@ import pytest
 from service.shared.settings import Settings, SettingsError
 from tests.deployment.programs import program
 from tests.ports import accepts, free_port
-from tests.service.serving import ADMIN_KEY, serving
+from tests.service.serving import ADMIN_KEY, serving, visiting
 from tests.waiting import wait_until
 from tfbbb.client import Client
 
@@ -73,7 +73,7 @@ def test_everything_stays_below_the_path_of_a_proxy(service, tmp_path, name, rul
     port = service.base_url.port
     with (
         proxy(name, rule, tmp_path, port) as site,
-        httpx.Client(base_url=site, follow_redirects=True) as browser,
+        httpx.Client(base_url=site, follow_redirects=True, timeout=60) as browser,
     ):
         page = browser.get("/")
         assert 'src="web/' in page.text
@@ -93,7 +93,7 @@ def test_everything_stays_below_the_path_of_a_proxy(service, tmp_path, name, rul
 
 def test_two_services_of_one_host_have_two_sessions():
     first, second = Settings(root_path="/one"), Settings(root_path="/two")
-    with serving(first) as one, serving(second) as two, httpx.Client() as browser:
+    with serving(first) as one, serving(second) as two, visiting(one) as browser:
         # As if both had one host and port: a jar of cookies looks at the paths alone.
         for client, path in ((one, "/one"), (two, "/two")):
             url = str(client.base_url).rstrip("/") + path

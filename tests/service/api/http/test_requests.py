@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from service.api.http.errors import answer_errors_in_one_shape
 from service.api.http.requests import HEADER, Requests, add_to_log, logger
+from tests.waiting import wait_until
 
 
 def app():
@@ -39,8 +40,8 @@ def get(path, **headers):
 
 
 @pytest.fixture
-def lines(caplog):
-    logger.propagate = True
+def lines(caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
     caplog.set_level(logging.INFO, logger.name)
     return lambda: [r.fields for r in caplog.records if r.name == logger.name]
 
@@ -84,6 +85,8 @@ def test_prediction_is_logged_with_version_rows_and_key(client, lines):
     body = {"instances": [[1.0, 2.0, 3.0]] * 2}
     response = client.post("/v1/models/diabetes:predict", json=body)
     client.get("/no/such")
+    # A request is logged when its response is sent.
+    wait_until(lambda: len(lines()) == 2)
     first, second = lines()
     assert response.headers[HEADER] == first["request_id"]
     assert (first["model"], first["version"], first["rows"]) == ("diabetes", 2, 2)

@@ -2,12 +2,15 @@ import json
 import threading
 
 import pytest
+from sqlalchemy import delete
 from typer.testing import CliRunner
 
 from service.shared.database import Database
+from service.shared.database.tables import Dataset, Job
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.queued import leased
+from tests.service.sandboxed import reading_here
 from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.cli import app
 
@@ -18,22 +21,27 @@ UNKNOWN = "0" * 24
 REASON = "Of no [red]use[/red], as " + "the rows say no more than this; " * 9 + "stop."
 
 
-@pytest.fixture
-def settings(tmp_path):
-    (tmp_path / "models").mkdir()
-    return Settings(data_dir=tmp_path / "data", models=tmp_path / "models", job_slots=0)
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    root = tmp_path_factory.mktemp("remote")
+    (root / "models").mkdir()
+    return Settings(data_dir=root / "data", models=root / "models", job_slots=0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def service(settings):
-    with serving(settings) as client:
+    with reading_here(), serving(settings) as client:
         yield str(client.base_url)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def queue(settings, service):
+    """A queue without jobs and datasets."""
     database = Database(settings.effective_database_url)
     yield Queue(database, settings)
+    with database.writing() as session:
+        for table in (Job, Dataset):
+            session.execute(delete(table))
     database.close()
 
 
@@ -58,8 +66,6 @@ def submit(remote, *options):
 
 
 def spec_of(queue, job_id):
-    from service.shared.database.tables import Job
-
     with queue.database.reading() as session:
         return session.get_one(Job, job_id).spec
 

@@ -5,11 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from service.api.jobs import event_stream
+from service.shared.database import Database
 from service.shared.database.tables import Dataset, Event, Job, ModelVersion
 from service.shared.files import JobFiles
+from service.shared.queue import Queue
+from service.shared.settings import Settings
 from tests.service.postgresql import new_database
 from tests.service.queued import add_table, leased, states, submitted
 from tests.service.recorded import add_versions
@@ -32,28 +35,40 @@ USELESS = [
 UNKNOWN = "0" * 24
 # Of what depends on the kind of database; the others run on SQLite.
 EACH_DATABASE = pytest.mark.parametrize(
-    "database_url", ["sqlite", "postgresql"], indirect=True
+    "settings", ["sqlite", "postgresql"], indirect=True
 )
 
 
-@pytest.fixture
-def database_url(request, tmp_path):
-    if getattr(request, "param", "sqlite") == "sqlite":
-        return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
-    return new_database(request.getfixturevalue("postgresql"))
+@pytest.fixture(scope="module")
+def settings(request, tmp_path_factory):
+    root, url = tmp_path_factory.mktemp("jobs"), None
+    (root / "models").mkdir()
+    if getattr(request, "param", "sqlite") == "postgresql":
+        url = new_database(request.getfixturevalue("postgresql"))
+    places = {"data_dir": root / "data", "models": root / "models"}
+    return Settings(**places, database_url=url, job_slots=0, max_queued_jobs=2)
 
 
-@pytest.fixture
-def settings(settings):
-    settings.models.mkdir()
-    alone = {"job_slots": 0}
-    return settings.model_copy(update=alone)
-
-
-@pytest.fixture
-def client(settings, queue):
+@pytest.fixture(scope="module")
+def service(settings):
     with serving(settings) as client:
         yield client
+
+
+@pytest.fixture
+def queue(settings, service):
+    """A queue without jobs."""
+    database = Database(settings.effective_database_url)
+    yield Queue(database, settings)
+    with database.writing() as session:
+        for table in (Job, Dataset, ModelVersion):
+            session.execute(delete(table))
+    database.close()
+
+
+@pytest.fixture
+def client(service, queue):
+    return service
 
 
 @pytest.fixture
@@ -165,43 +180,17 @@ def test_the_same_request_sent_again_makes_no_second_job(client, body, queue):
     assert count(queue) == 2
 
 
-@EACH_DATABASE
-def test_requests_sent_at_the_same_time_make_one_job(client, body, queue):
-    start = threading.Barrier(8)
-
-    def send():
-        start.wait()
-        return post(client, body, "one")
-
-    with ThreadPoolExecutor(8) as executor:
-        answers = list(executor.map(lambda _: send(), range(8)))
-    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
-    assert len({answer.json()["id"] for answer in answers}) == 1
-    assert count(queue) == 1
-
-
-def test_no_more_jobs_wait_than_a_key_may_queue(settings, body):
-    with serving(settings.model_copy(update={"max_queued_jobs": 2})) as client:
-        first, second = (post(client, body, key).json() for key in ("one", "two"))
-        refused = post(client, body)
-        assert refused.status_code == 429
-        assert "2 jobs" in refused.json()["error"]
-        # The answer to what was queued before is still the same.
-        assert post(client, body, "one").json() == first
-        client.post(f"/v1/jobs/{second['id']}:cancel")
-        third = post(client, body)
-        assert third.status_code == 201
-        assert client.post(f"/v1/jobs/{second['id']}:retry").status_code == 429
-
-
-@EACH_DATABASE
-def test_jobs_are_listed_newest_first_page_by_page(client, queue):
-    ids = submitted(queue, 3, spec={"target": "y"})[::-1]
-    first = client.get("/v1/jobs?limit=2").json()
-    cursor = {"limit": "2", "cursor": first["next_cursor"]}
-    second = client.get("/v1/jobs", params=cursor).json()
-    assert [job["id"] for job in first["jobs"] + second["jobs"]] == ids
-    assert second["next_cursor"] is None
+def test_no_more_jobs_wait_than_a_key_may_queue(client, body):
+    first, second = (post(client, body, key).json() for key in ("one", "two"))
+    refused = post(client, body)
+    assert refused.status_code == 429
+    assert "2 jobs" in refused.json()["error"]
+    # The answer to what was queued before is still the same.
+    assert post(client, body, "one").json() == first
+    client.post(f"/v1/jobs/{second['id']}:cancel")
+    third = post(client, body)
+    assert third.status_code == 201
+    assert client.post(f"/v1/jobs/{second['id']}:retry").status_code == 429
 
 
 def test_jobs_are_listed_by_state_model_and_dataset(client, body, queue):
@@ -295,21 +284,6 @@ def test_a_job_whose_dataset_is_gone_is_not_tried_again(client, body, queue):
     refused = client.post(f"/v1/jobs/{id}:retry")
     assert refused.status_code == 409
     assert "dataset" in refused.json()["error"]
-
-
-@EACH_DATABASE
-def test_only_ended_jobs_are_deleted_with_all_their_files(client, body, queue):
-    id = post(client, body).json()["id"]
-    files = JobFiles(queue.settings, id)
-    files.scratch.mkdir(parents=True)
-    assert client.delete(f"/v1/jobs/{id}").status_code == 409
-    assert files.directory.exists()
-    client.post(f"/v1/jobs/{id}:cancel")
-    assert client.delete(f"/v1/jobs/{id}").status_code == 204
-    assert client.delete(f"/v1/jobs/{id}").status_code == 404
-    assert not files.directory.exists()
-    with queue.database.reading() as session:
-        assert session.scalar(select(func.count()).select_from(Event)) == 0
 
 
 def events(client, id, after=0, most=10**6):
@@ -413,3 +387,43 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
     for wrong in ("-1", "34"):
         refused = client.get(url, headers={"Last-Event-ID": wrong})
         assert refused.status_code == 400
+
+
+@EACH_DATABASE
+def test_requests_sent_at_the_same_time_make_one_job(client, body, queue):
+    start = threading.Barrier(8)
+
+    def send():
+        start.wait()
+        return post(client, body, "one")
+
+    with ThreadPoolExecutor(8) as executor:
+        answers = list(executor.map(lambda _: send(), range(8)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert count(queue) == 1
+
+
+@EACH_DATABASE
+def test_jobs_are_listed_newest_first_page_by_page(client, queue):
+    ids = submitted(queue, 3, spec={"target": "y"})[::-1]
+    first = client.get("/v1/jobs?limit=2").json()
+    cursor = {"limit": "2", "cursor": first["next_cursor"]}
+    second = client.get("/v1/jobs", params=cursor).json()
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == ids
+    assert second["next_cursor"] is None
+
+
+@EACH_DATABASE
+def test_only_ended_jobs_are_deleted_with_all_their_files(client, body, queue):
+    id = post(client, body).json()["id"]
+    files = JobFiles(queue.settings, id)
+    files.scratch.mkdir(parents=True)
+    assert client.delete(f"/v1/jobs/{id}").status_code == 409
+    assert files.directory.exists()
+    client.post(f"/v1/jobs/{id}:cancel")
+    assert client.delete(f"/v1/jobs/{id}").status_code == 204
+    assert client.delete(f"/v1/jobs/{id}").status_code == 404
+    assert not files.directory.exists()
+    with queue.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Event)) == 0

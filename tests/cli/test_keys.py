@@ -43,19 +43,6 @@ def test_a_key_is_revoked_by_its_prefix(tfbbb):
     assert "revoked" in tfbbb("keys", "list").stdout
 
 
-def test_the_last_admin_key_is_not_revoked(tfbbb):
-    result = tfbbb("keys", "revoke", create_admin(tfbbb))
-    assert result.exit_code == 1
-    assert "This is the last key that can create keys" in result.stderr
-
-
-def test_a_second_key_of_a_name_is_refused(tfbbb):
-    prefix = create_admin(tfbbb)
-    result = tfbbb("keys", "create", "ci", "--scope", "predict")
-    assert result.exit_code == 1
-    assert result.stderr.startswith(f"Error: The key {prefix} has this name: ")
-
-
 @pytest.mark.parametrize("days", ["0", "-1", "nan"])
 def test_a_key_must_expire_in_the_future(tfbbb, days):
     result = tfbbb("keys", "create", "x", "--scope", "predict", "--days", days)

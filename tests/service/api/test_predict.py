@@ -66,14 +66,6 @@ def test_same_request_gets_the_same_answer(client):
     assert other.content not in answers
 
 
-def test_rows_may_be_objects_in_any_order(client):
-    objects = [{"bp": c, "age": a, "bmi": b} for a, b, c in ROWS]
-    assert (
-        ask(client, "diabetes", {"instances": objects}).content
-        == ask(client, "diabetes", {"instances": ROWS}).content
-    )
-
-
 def test_columns_that_the_model_does_not_read_are_left_aside(client):
     features, extra = ("age", "bmi", "bp"), {"progression": None, "note": ["x", []]}
     rows = [extra | dict(zip(features, row, strict=True)) for row in ROWS]
@@ -123,18 +115,6 @@ def test_booleans_count_as_numbers(client):
         ask(client, "diabetes", {"instances": [[True, False, 1]]}).content
         == ask(client, "diabetes", {"instances": [[1, 0, 1]]}).content
     )
-
-
-def test_classes_are_answered_by_name(client):
-    rows = [[9, 0, 0], [0, 0, 9]]
-    answer = ask(client, "iris", {"instances": rows}).json()
-    assert answer["classes"] == ["setosa", "versicolor", "virginica"]
-    first, second = answer["predictions"]
-    assert (first["class"], second["class"]) == ("setosa", "virginica")
-    assert sum(first["probabilities"]) == pytest.approx(1.0)
-    assert 0 <= first["mutual_information"] <= first["entropy"]
-    outputs = ask(client, "iris", {"inputs": rows}).json()["outputs"]
-    assert outputs["class"] == ["setosa", "virginica"]
 
 
 def test_body_without_a_type_is_taken_for_json(client):

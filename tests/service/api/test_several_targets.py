@@ -1,9 +1,5 @@
 """A version of several targets, asked over HTTP."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import httpx
 import keras
 import numpy as np
 import pytest
@@ -18,7 +14,7 @@ TARGETS = ["width", "height"]
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     """The export of a network with a random covariance."""
     inputs = keras.Input((2,))
     outputs = tfbbb.layers.DenseVariational(5)(inputs)
@@ -30,14 +26,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def client(path: Path) -> Iterator[httpx.Client]:
+def client(path):
     with serving(Settings(models=path.parents[1])) as client:
         yield client
 
 
-def test_answers_name_the_targets_and_have_boxes_that_hold_all(
-    client: httpx.Client, path: Path
-) -> None:
+def test_answers_name_the_targets_and_have_boxes_that_hold_all(client, path):
     parameters = {"joint_intervals": [0.8], "intervals": [0.8]}
     body = {
         "instances": ROWS,
@@ -61,7 +55,7 @@ def test_answers_name_the_targets_and_have_boxes_that_hold_all(
     assert described["description"]["target"] == TARGETS
 
 
-def test_the_client_has_a_column_for_each_target(client: httpx.Client) -> None:
+def test_the_client_has_a_column_for_each_target(client):
     with Client(str(client.base_url), ADMIN_KEY) as asking:
         found = asking.model("sizes").predict(ROWS, joint_intervals=[0.8])
         assert found.targets == tuple(TARGETS)

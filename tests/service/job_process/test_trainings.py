@@ -1,15 +1,12 @@
 """Jobs from upload to prediction, with the real processes."""
 
-import signal
-import time
-
-import psutil
 import pytest
 
 from service.api.predictions.schemas import TABLE_BODY
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving
+from tests.waiting import wait_until
 from tfbbb.client import Client, JobFailedError, ServiceError
 from tfbbb.tables import samples
 
@@ -52,17 +49,6 @@ def trained(client, dataset):
     model = {"hidden_units": [8], "likelihood": "normal"}
     options = {"model": model, "training": TRAINING}
     return client.train(dataset, "progression", name="first", **options).wait()
-
-
-def workers(settings):
-    """The workers of the service; others of this process may train for other tests."""
-    place = str(settings.data_dir)
-    return [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if "worker" in child.cmdline()
-        and child.environ().get("TFBBB_DATA_DIR") == place
-    ]
 
 
 def is_training(job, step):
@@ -148,34 +134,8 @@ def test_a_running_job_is_cancelled(client, dataset):
     model = {"members": 1, "hidden_units": [8], "likelihood": "normal"}
     options = {"training": training, "model": model}
     job = client.train(dataset, "progression", name="never", **options)
-    while not is_training(job, 1):
-        time.sleep(0.1)
+    wait_until(lambda: is_training(job, 1))
     job.cancel()
     with pytest.raises(JobFailedError, match="cancelled"):
         job.wait()
     assert "never" not in [model["name"] for model in client.models()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_training_that_was_stopped_gets_where_it_would_have(
-    client, dataset, settings, number
-):
-    # Enough epochs to be stopped between.
-    options = {
-        "model": {"hidden_units": [64, 64]},
-        "training": {"epochs": 80, "seed": 7},
-    }
-    complete = client.train(dataset, "progression", name="complete", **options).wait()
-    job = client.train(dataset, "progression", name="stopped", **options)
-    scratch = JobFiles(settings, job.id).scratch
-    while not list(scratch.glob("**/checkpoint-*")):
-        assert not job.refresh().has_ended, job.details
-        time.sleep(0.02)
-    (worker,) = workers(settings)
-    worker.send_signal(number)
-    job.wait()
-    assert job.details["attempt"] == 2
-    stopped = client.model("stopped").predict(_ROW, version=job.version)
-    whole = client.model("complete").predict(_ROW, version=complete.version)
-    assert stopped.mean == whole.mean

@@ -1,4 +1,4 @@
-"""Intervals, prediction sets and densities of targets, as the service answers them."""
+"""Intervals, sets, densities, methods and familiarity, as the service answers them."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 import orjson
 import pytest
 
+import tfbbb
 from service.predicting.answer import VersionName, prepare
 from service.predicting.codecs import CODECS
 from service.predicting.scores import score
@@ -98,11 +99,6 @@ def test_the_calibration_is_that_of_the_manifest(
         recalibration_choice={"num_rows": 40},
     )
     assert manifest.describe_calibration(question_named(question)) == expected
-
-
-def test_levels_beyond_the_held_out_rows_are_refused(numbers):
-    with pytest.raises(InvalidRequest, match=r"takes 99 held-out rows.*level=0\.99"):
-        asked(numbers, parameters={"intervals": [0.9, 0.99]})
 
 
 def test_targets_get_their_log_density(numbers):
@@ -205,8 +201,51 @@ def test_feedback_without_a_target_to_use_is_refused(numbers, target, message):
         score(numbers, request)
 
 
-def test_answers_of_the_other_task_are_refused(numbers, classes):
-    with pytest.raises(InvalidRequest, match="numbers, which have no prediction sets"):
-        asked(numbers, parameters={"prediction_sets": [0.9]})
-    with pytest.raises(InvalidRequest, match="no order and thus no intervals"):
-        asked(classes, parameters={"intervals": [0.9]})
+@pytest.mark.parametrize(
+    ("model", "parameters", "message"),
+    [
+        ("numbers", {"prediction_sets": [0.9]}, "numbers, which have no prediction se"),
+        ("classes", {"intervals": [0.9]}, "no order and thus no intervals"),
+        ("numbers", {"method": "linearised"}, "no such method"),
+        ("numbers", {"method": "magic"}, "`parameters.method`"),
+        ("numbers", {"intervals": [0.9, 0.99]}, r"takes 99 held-out rows.*level=0\.99"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_model_are_refused(
+    request, model, parameters, message
+):
+    with pytest.raises(InvalidRequest, match=message):
+        asked(request.getfixturevalue(model), parameters=parameters)
+
+
+@pytest.mark.parametrize("method", ["auto", "weight"])
+def test_method_is_that_of_the_live_prediction(plain_numbers, method):
+    parameters = {"num_samples": 30, "seed": 4, "quantiles": [0.1], "intervals": [0.5]}
+    answer = asked(plain_numbers, parameters=parameters | {"method": method})
+    expected = plain_numbers.predictive(X, 30, method, 4)
+    lower, upper = expected.interval(0.5)
+    for name, values in {
+        "mean": expected.mean,
+        "variance": expected.variance,
+        "quantiles": expected.ask("quantiles", [0.1]),
+        "lower": lower[:, np.newaxis],
+        "upper": upper[:, np.newaxis],
+    }.items():
+        found = np.array([row[name] for row in answer["predictions"]])
+        np.testing.assert_allclose(
+            found, np.reshape(values, found.shape), rtol=1e-5, err_msg=name
+        )
+    # A version without a reference of its training rows tells no familiarity.
+    assert "familiarity" not in answer["predictions"][0]
+
+
+def test_each_row_has_its_familiarity_and_the_least_one_a_warning(tmp_path):
+    model = network("normal", 1, hidden=0)
+    seen = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+    model.familiarity = tfbbb.Familiarity.fit(seen)
+    version = exported(model, tmp_path / "1", num_samples=50)
+    rows = np.array([[0.1, 0.2], [-0.3, 0.1], [40.0, -30.0]])
+    found = served_answer(version, {"instances": rows.tolist()})["predictions"]
+    familiarity = [row["familiarity"] for row in found]
+    np.testing.assert_allclose(familiarity, version.familiarity(rows))
+    assert ["warnings" in row for row in found] == [False, False, True]

@@ -1,19 +1,17 @@
 import shutil
-import threading
 
 import pytest
 import sqlalchemy
 
+from service.shared import backup
 from service.shared.backup import BackupError, back_up
 from service.shared.database import Database, create_tables
 from service.shared.database.tables import Dataset, ModelVersion
+from service.shared.queue import Queue
 from service.shared.settings import Settings
+from tests.service.queued import add_table
 from tests.service.recorded import add_versions
 from tests.service.serving import serving
-
-# So many that none is both uploaded and deleted while the database is copied.
-KEPT = 500
-BACKUPS = 2
 
 
 @pytest.fixture
@@ -65,51 +63,45 @@ def test_a_service_that_is_restored_knows_what_it_knew(settings, tmp_path):
     assert jobs == {"log.txt"}
 
 
-def test_whatever_the_copied_database_names_is_copied(settings, database, tmp_path):
+def test_whatever_the_copied_database_names_is_copied(
+    settings, database, tmp_path, monkeypatch
+):
     files = settings.data_dir / "datasets"
     files.mkdir()
-    stop = threading.Event()
+    queue = Queue(database, settings)
+    for number in range(3):
+        upload(queue, number)
+    copy = backup._copy_sqlite
 
-    def upload_and_delete():
-        number = 0
-        while not stop.is_set():
-            number += 1
-            (files / f"{number:064}.csv").write_text("x\n1\n")
-            with database.writing() as session:
-                session.add(dataset(number))
-                if number > KEPT:
-                    old = Dataset.sha256 == f"{number - KEPT:064}"
-                    session.execute(sqlalchemy.delete(Dataset).where(old))
-            (files / f"{number - KEPT:064}.csv").unlink(missing_ok=True)
+    def copy_while_tables_come_and_go(source, destination):
+        upload(queue, 3)
+        remove(queue, 0)
+        copy(source, destination)
+        upload(queue, 4)
+        remove(queue, 1)
 
-    writer = threading.Thread(target=upload_and_delete)
-    writer.start()
-    try:
-        for number in range(BACKUPS):
-            back_up(database, settings, tmp_path / f"backup-{number}")
-    finally:
-        stop.set()
-        writer.join()
-    for number in range(BACKUPS):
-        backup = tmp_path / f"backup-{number}"
-        copy = Database(f"sqlite:///{backup}/tfbbb.sqlite3")
-        with copy.reading() as session:
-            named = set(session.scalars(sqlalchemy.select(Dataset.sha256)))
-        copy.close()
-        kept = {path.stem for path in (backup / "datasets").iterdir()}
-        assert named <= kept
+    monkeypatch.setattr(backup, "_copy_sqlite", copy_while_tables_come_and_go)
+    back_up(database, settings, tmp_path / "backup")
+    copied = Database(f"sqlite:///{tmp_path}/backup/tfbbb.sqlite3")
+    with copied.reading() as session:
+        named = set(session.scalars(sqlalchemy.select(Dataset.sha256)))
+    copied.close()
+    assert named == {f"{number:064}" for number in (1, 2, 3)}
+    assert named <= {path.stem for path in (tmp_path / "backup/datasets").iterdir()}
 
 
-def dataset(number):
-    return Dataset(
-        name="x", sha256=f"{number:064}", format="csv", num_bytes=4, num_rows=1,
-        columns=[], problems=[], created_at=0.0,
-    )  # fmt: skip
+def upload(queue, number):
+    sha256 = f"{number:064}"
+    (queue.settings.data_dir / "datasets" / f"{sha256}.csv").write_text("x\n1\n")
+    add_table(queue, sha256=sha256)
 
 
-def test_a_backup_is_not_written_over_another(settings, database, tmp_path):
-    with pytest.raises(BackupError, match="exists already"):
-        back_up(database, settings, tmp_path)
+def remove(queue, number):
+    sha256 = f"{number:064}"
+    with queue.database.writing() as session:
+        gone = Dataset.sha256 == sha256
+        session.execute(sqlalchemy.delete(Dataset).where(gone))
+    (queue.settings.data_dir / "datasets" / f"{sha256}.csv").unlink()
 
 
 def test_a_backup_without_the_models_of_the_database_is_refused(

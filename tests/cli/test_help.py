@@ -1,4 +1,3 @@
-import os
 import re
 import shlex
 import subprocess
@@ -7,10 +6,15 @@ import sys
 import pytest
 import typer
 
+from tests.cli.commands import run_commands
 from tfbbb.cli import app
 from tfbbb.version import __version__, commit
 
 HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
+HELPED = (
+    *(["train"], ["tune"], ["predict"], ["serve"], ["demo"]),
+    *(["remote"], ["remote", "train"]),
+)
 
 
 def commands(command, path=()):
@@ -63,34 +67,14 @@ def test_the_shell_completes_commands(monkeypatch):
     assert done.stdout.split() == ["datasets"]
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize(
-    "command",
-    [
-        *([], ["train"], ["tune"], ["predict"], ["serve"], ["demo"]),
-        *(["remote"], ["remote", "train"]),
-    ],
-)
-def test_help_imports_no_slow_module(command):
-    program = f"""
-import sys
-from tfbbb.__main__ import main
-sys.argv = ["tfbbb", *{command!r}, "--help"]
-try:
-    main()
-finally:
-    print("imported:", [name for name in {HEAVY!r} if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"COLUMNS": "80"},
-    )
-    assert "Usage: tfbbb" in done.stdout
+def test_help_imports_no_slow_module():
+    helped = [["--help"], *([*path, "--help"] for path in HELPED)]
+    then = f"print('imported:', [name for name in {HEAVY!r} if name in sys.modules])"
+    done = run_commands(*helped, then=then)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: tfbbb") == len(helped)
     assert "…" not in done.stdout, "an option is cut off"
-    assert "imported: []" in done.stdout
+    assert done.stdout.endswith("imported: []\n")
 
 
 def test_version_prints_version_and_commit_of_the_package(tfbbb):

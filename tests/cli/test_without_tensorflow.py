@@ -14,6 +14,7 @@ import httpx
 import pytest
 import scipy
 
+from tests.cli.commands import run_commands
 from tests.ports import accepts, free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN, wait_until_ready
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
@@ -51,46 +52,23 @@ def environment(tmp_path_factory):
     return os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}
 
 
-@pytest.fixture
-def run(environment, tmp_path):
-    """Runs `tfbbb` in an empty directory."""
-
-    def run(*command, **variables):
-        return subprocess.run(
-            [sys.executable, "-m", "tfbbb", *map(str, command)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env=environment | variables,
-        )
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("model", "command"),
-    [
-        ("regression", ["predict", "--log-prob"]),
-        ("classification", ["evaluate"]),
-        ("regression", ["explain"]),
-        ("classification", ["report"]),
-    ],
-)
-def test_commands_answer_without_tensorflow(run, command, model, request, data):
-    version, _ = request.getfixturevalue(model)
-    done = run(*command, version / "1", data)
+def test_commands_answer_without_tensorflow(
+    environment, regression, classification, data, tmp_path
+):
+    numbers, classes = regression[0] / "1", classification[0] / "1"
+    done = run_commands(
+        ["predict", "--log-prob", numbers, data, "--output", "answers.csv"],
+        ["evaluate", classes, data, "--json"],
+        ["explain", numbers, data],
+        ["report", classes, data, "--output", "report.json"],
+        environment=environment,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-@pytest.mark.parametrize("command", ["train", "tune"])
-def test_a_command_that_needs_more_says_how_to_get_it(run, command, data):
-    done = run(command, data, "--target=effect", "--output=model")
-    assert done.returncode == 1
-    # A progress bar leaves an empty line.
-    *_, last = filter(None, done.stderr.splitlines())
-    assert last.startswith("Error: This ")
-    assert NEEDS in last
+    assert "log_prob" in (tmp_path / "answers.csv").read_text()
+    assert '"accuracy"' in done.stdout
+    assert "dose (mg)" in done.stdout
+    assert (tmp_path / "report.json").exists()
 
 
 @pytest.fixture
@@ -103,28 +81,34 @@ def needing(regression, tmp_path):
     return path
 
 
-def test_a_model_that_numpy_cannot_compute_is_refused_with_the_reason(
-    run, needing, data
-):
-    done = run("predict", needing, data)
+def test_what_needs_more_says_how_to_get_it(environment, needing, data, tmp_path):
+    wanted = (data, "--target=effect", "--output=model")
+    names = ("layers", "BayesianModel", "training.train_table")
+    asking = f"""
+import operator, tfbbb
+for name in {names}:
+    try:
+        operator.attrgetter(name)(tfbbb)
+    except ImportError as error:
+        print(error)
+"""
+    done = run_commands(
+        ["train", *wanted],
+        ["tune", *wanted],
+        ["predict", needing, data],
+        ["serve"],
+        then=asking,
+        environment=environment | {"TFBBB_JOB_SLOTS": "1"},
+        cwd=tmp_path,
+    )
     assert done.returncode == 1
-    assert f"NumPy lacks an operation. The model {NEEDS}" in done.stderr
-
-
-def test_a_name_that_needs_keras_says_how_to_get_it(environment):
-    for name in ("layers", "BayesianModel", "training.train_table"):
-        program = f"import tfbbb; tfbbb.{name}"
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        *_, last = done.stderr.splitlines()
-        assert f"MissingTensorFlowError: tfbbb.{name} {NEEDS}" in last
-
-
-def test_a_service_that_would_train_does_not_start(run):
-    done = run("serve", TFBBB_JOB_SLOTS="1")
-    assert done.returncode == 1
-    assert f"Error: Training {NEEDS}" in done.stderr
-    assert "TFBBB_JOB_SLOTS=0" in done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(said) == 4
+    assert all(NEEDS in line for line in said)
+    assert f"NumPy lacks an operation. The model {NEEDS}" in said[2]
+    assert said[3].startswith(f"Error: Training {NEEDS}")
+    assert "TFBBB_JOB_SLOTS=0" in said[3]
+    assert done.stdout.splitlines()[-3:] == [f"tfbbb.{x} {NEEDS}" for x in names]
 
 
 def test_a_service_predicts_and_keeps_jobs_in_the_queue(

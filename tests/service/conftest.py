@@ -6,7 +6,7 @@ from sqlalchemy import make_url
 from service.shared.database import Base, Database, create_tables
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.postgresql import new_database, postgresql_server
+from tests.service.postgresql import emptied_database, postgresql_server
 from tests.service.queued import leased, submitted
 from tests.service.replicas.relay import Relay
 from tests.service.serving import serving
@@ -69,7 +69,7 @@ def database_url(request, tmp_path):
     """An empty database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
-    return new_database(request.getfixturevalue("postgresql"))
+    return emptied_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

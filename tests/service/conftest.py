@@ -64,10 +64,23 @@ def s3():
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc):
+    """Runs the tests of a module with `EACH_DATABASE` on each kind of database."""
+    markers = metafunc.definition.iter_markers("parametrize")
+    chosen = any("database_url" in marker.args[0] for marker in markers)
+    if (
+        getattr(metafunc.module, "EACH_DATABASE", False)
+        and "database_url" in metafunc.fixturenames
+        and not chosen
+    ):
+        kinds = ["sqlite", "postgresql"]
+        metafunc.parametrize("database_url", kinds, indirect=True)
+
+
+@pytest.fixture
 def database_url(request, tmp_path):
-    """An empty database of each kind."""
-    if request.param == "sqlite":
+    """An empty database."""
+    if getattr(request, "param", "sqlite") == "sqlite":
         return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
     return emptied_database(request.getfixturevalue("postgresql"))
 

@@ -72,18 +72,6 @@ def test_rows_in_any_form_have_the_same_answer(service, table):
     assert prediction.samples is None
 
 
-def test_quantiles_and_draws_are_answered_where_they_are_asked_for(service):
-    prediction = service.model("diabetes").predict(
-        ROWS, quantiles=[0.05, 0.5, 0.95], num_samples=40, return_samples=True
-    )
-    lower, upper = prediction.interval(0.9)
-    assert (lower < prediction.quantile(0.5)).all()
-    assert (prediction.quantile(0.5) < upper).all()
-    assert prediction.samples.shape == (40, 2, 1)
-    with pytest.raises(ValueError, match=r"Received: level=0\.1"):
-        prediction.quantile(0.1)
-
-
 def test_classes_come_by_name(service):
     prediction = service.model("iris").predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
     assert prediction.classes == ("setosa", "versicolor", "virginica")
@@ -92,19 +80,23 @@ def test_classes_come_by_name(service):
     assert prediction.mean is None
 
 
-def test_intervals_and_sets_come_by_their_levels(service):
-    rows = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
+def test_quantiles_draws_intervals_and_sets_come_by_their_levels(service):
+    levels = {"intervals": [0.5, 0.8], "quantiles": [0.1, 0.5, 0.9]}
     prediction = service.model("diabetes").predict(
-        rows, intervals=[0.5, 0.8], quantiles=[0.1, 0.9]
+        ROWS, **levels, num_samples=40, return_samples=True
     )
     for bound, level in zip(prediction.interval(0.8), (0.1, 0.9), strict=True):
         np.testing.assert_allclose(bound, prediction.quantile(level))
-    found = service.model("iris").predict(rows, prediction_sets=[0.5, 0.99])
+    assert (prediction.quantile(0.1) < prediction.quantile(0.5)).all()
+    assert prediction.samples.shape == (40, 2, 1)
+    with pytest.raises(ValueError, match=r"Received: level=0\.2"):
+        prediction.quantile(0.2)
+    found = service.model("iris").predict(ROWS, prediction_sets=[0.5, 0.99])
     assert found.set_levels.tolist() == [0.5, 0.99]
     assert [len(sets) for sets in found.prediction_sets] == [2, 2]
     assert "virginica" in found.prediction_sets[0][0]
     with pytest.raises(ValueError, match="Received: 1 targets and 2 rows"):
-        service.model("iris").predict(rows, targets=["setosa"])
+        service.model("iris").predict(ROWS, targets=["setosa"])
 
 
 def test_tables_are_predicted_block_by_block(service):

@@ -20,6 +20,7 @@ from service.shared.files import JobFiles
 from service.shared.job_events import append
 from tests.service.queued import add_table, submitted
 
+EACH_DATABASE = True
 DAY = 86400.0
 
 

@@ -20,9 +20,6 @@ from tests.service.queued import job, leased, let_expire, states, submitted
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import Progress
 
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
 REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
 
 

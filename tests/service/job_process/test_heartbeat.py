@@ -1,7 +1,6 @@
 import threading
 from functools import partial
 
-import pytest
 from sqlalchemy.exc import OperationalError
 
 from service.job_process import heartbeat as heartbeat_module
@@ -12,9 +11,6 @@ from service.shared.queue import Lease
 from tests.service.queued import cancel, epochs, job, leased, let_expire, submitted
 from tests.waiting import set_clock
 from tfbbb.training.job_clock import Progress
-
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def test_heartbeats_go_on_after_one_that_failed(queue, lease, monkeypatch):

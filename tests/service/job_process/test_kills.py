@@ -15,8 +15,6 @@ from tests.service.queued import job, submitted
 from tests.service.running import Replica, check_jobs, stopped_at_the_end, submit
 from tfbbb.export.manifest import Manifest
 
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
 
 @pytest.fixture
 def service(queue, tmp_path):

@@ -22,6 +22,8 @@ from tests.service.queued import (
     stop,
 )
 
+EACH_DATABASE = True
+
 
 @pytest.fixture
 def lease(queue):

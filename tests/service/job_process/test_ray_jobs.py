@@ -22,9 +22,6 @@ from tests.service.queued import cancel, job, let_expire, states, submitted
 
 _ADDRESS = "http://127.0.0.1:8265"
 
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
 
 class JobsApi:
     """The jobs of a cluster without nodes: tests say what becomes of them."""

@@ -22,9 +22,6 @@ from tests.service.job_process.stand_in_worker import CountingTrainer
 from tests.service.queued import add_table, events, job, leased, states, submitted
 from tests.waiting import set_clock, wait_until
 
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
 
 class StartedAnewError(Exception):
     """The process would begin again."""

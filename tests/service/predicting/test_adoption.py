@@ -14,9 +14,6 @@ from tests.service.queued import submitted
 from tests.service.stores import directory_store
 from tfbbb.export.manifest import MANIFEST_PATH, SCHEMA_VERSION
 
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-
 GOLDEN = Path(__file__).parents[2] / "golden" / str(SCHEMA_VERSION) / "columns"
 
 

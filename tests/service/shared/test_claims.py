@@ -8,6 +8,7 @@ from service.shared.database import Database
 from service.shared.queue import Queue
 from tests.service.queued import job, submitted
 
+EACH_DATABASE = True
 WORKERS, JOBS = 4, 60
 
 

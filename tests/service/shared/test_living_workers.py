@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from service.job_process.upkeep import Upkeep
 from service.shared.living_workers import (
     WorkerFile,
@@ -16,10 +14,7 @@ from service.shared.queue import Lease, Queue
 from tests.service.queued import events, job, submitted
 from tests.waiting import wait_until
 
-on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
-
-@on_sqlite
 def test_attempt_of_a_dead_worker_is_found_once(settings):
     found = []
     worker, idle = WorkerFile(settings), WorkerFile(settings)
@@ -35,7 +30,6 @@ def test_attempt_of_a_dead_worker_is_found_once(settings):
     assert found == [Lease("job", 2)]
 
 
-@on_sqlite
 def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue):
     (job_id,) = submitted(queue, spec={"steps": 10**6})
     settings = queue.settings.model_copy(update={"lease_seconds": 600.0})

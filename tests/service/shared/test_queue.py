@@ -17,6 +17,8 @@ from tests.service.queued import (
     submitted,
 )
 
+EACH_DATABASE = True
+
 
 def test_a_job_passes_through_its_states_to_success(queue, caplog):
     caplog.set_level("INFO", "service")

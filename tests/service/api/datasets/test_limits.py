@@ -34,17 +34,8 @@ def settings_of(directory, **changes):
     )
 
 
-def post(client, content, **headers):
-    return client.post("/v1/datasets", content=content, headers=headers)
-
-
-def test_keys_share_a_dataset(datasets):
-    body = {"name": "tests", "scopes": ["train"]}
-    key = f"Bearer {datasets.post('/v1/keys', json=body).json()['key']}"
-    mine = post(datasets, b"shared,b\n1,2\n")
-    theirs = post(datasets, b"shared,b\n1,2\n", authorization=key)
-    assert (mine.status_code, theirs.status_code) == (201, 200)
-    assert mine.json() == theirs.json()
+def post(client, content):
+    return client.post("/v1/datasets", content=content)
 
 
 def test_dataset_of_a_job_stays_until_the_job_ends(datasets, data_dir):

@@ -15,6 +15,7 @@ from service.shared.database.tables import ModelVersion
 from service.shared.errors import UnknownModel
 from tests.service.recorded import database_with_versions
 
+EACH_DATABASE = True
 NO_MODELS = Path("/nonexistent")
 
 

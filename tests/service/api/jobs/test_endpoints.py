@@ -34,7 +34,7 @@ USELESS = [
 ]
 UNKNOWN = "0" * 24
 # Of what depends on the kind of database; the others run on SQLite.
-EACH_DATABASE = pytest.mark.parametrize(
+ON_EACH_DATABASE = pytest.mark.parametrize(
     "settings", ["sqlite", "postgresql"], indirect=True
 )
 
@@ -389,7 +389,7 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
         assert refused.status_code == 400
 
 
-@EACH_DATABASE
+@ON_EACH_DATABASE
 def test_requests_sent_at_the_same_time_make_one_job(client, body, queue):
     start = threading.Barrier(8)
 
@@ -404,7 +404,7 @@ def test_requests_sent_at_the_same_time_make_one_job(client, body, queue):
     assert count(queue) == 1
 
 
-@EACH_DATABASE
+@ON_EACH_DATABASE
 def test_jobs_are_listed_newest_first_page_by_page(client, queue):
     ids = submitted(queue, 3, spec={"target": "y"})[::-1]
     first = client.get("/v1/jobs?limit=2").json()
@@ -414,7 +414,7 @@ def test_jobs_are_listed_newest_first_page_by_page(client, queue):
     assert second["next_cursor"] is None
 
 
-@EACH_DATABASE
+@ON_EACH_DATABASE
 def test_only_ended_jobs_are_deleted_with_all_their_files(client, body, queue):
     id = post(client, body).json()["id"]
     files = JobFiles(queue.settings, id)

@@ -1,12 +1,7 @@
-import pytest
-
 from service.api.jobs.schemas import timing
 from service.shared import job_events as events
 from tests.service.queued import job, leased, let_expire, submitted
 from tfbbb.training.job_clock import LOADING, WAITING
-
-# The tests of the queue run on each kind of database.
-pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 TOLD = {"stage": "training", "done": 0.5, "seconds_left": [8.0, 20.0], "elapsed": 9.0}
 

@@ -17,6 +17,7 @@ from tests.service.serving import ask
 from tests.service.stores import directory_store
 from tfbbb.export.manifest import SCHEMA_VERSION
 
+EACH_DATABASE = True
 GOLDEN = Path(__file__).parents[3] / "golden" / str(SCHEMA_VERSION) / "columns"
 BODY = {"instances": [[1, 2, 3]]}
 

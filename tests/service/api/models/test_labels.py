@@ -9,6 +9,7 @@ from tests.service.api.models.conftest import wait_until_latest
 from tests.service.recorded import add_versions
 from tests.service.serving import ask
 
+EACH_DATABASE = True
 BODY = {"instances": [[1, 2, 3]]}
 TENSOR = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
 

@@ -4,6 +4,7 @@ from service.shared.database import Actor, acting
 from service.shared.database.tables import AuditEntry, Job, Key, ModelVersion
 from tests.service.queued import leased, submitted
 
+EACH_DATABASE = True
 SOMEBODY = Actor("nightly", "5f1d7e2a9c3b4d6e8f012345", "request-1")
 
 

@@ -12,6 +12,8 @@ from service.shared.database import Base, Database, DatabaseVersionError, create
 from service.shared.database.creation import VERSION, _exclusive_lock, tables_version
 from service.shared.database.tables import Key
 
+EACH_DATABASE = True
+
 
 def test_other_tables_have_another_version():
     tables = "".join(map(str, map(CreateTable, Base.metadata.sorted_tables)))

@@ -1,10 +1,8 @@
-"""Commands in a process of their own."""
+"""Commands in a process of their own, and what those say that fail."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 _PROGRAM = """
 import sys
@@ -22,13 +20,13 @@ sys.exit(max(codes))
 """
 
 
-def run_commands(
-    *commands: list[Any],
-    first: str = "",
-    then: str = "",
-    environment: Mapping[str, str] = os.environ,
-    **options: Any,
-) -> subprocess.CompletedProcess[str]:
+def refusal(result):
+    """Returns what a command that failed with exit code 1 wrote as its error."""
+    assert result.exit_code == 1, result.output
+    return result.stderr
+
+
+def run_commands(*commands, first="", then="", environment=os.environ, **options):
     """Runs commands, one after the other, in one process of 80 columns.
 
     Its exit code is the greatest of them; `first` and `then` are lines of Python.

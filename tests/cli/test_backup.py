@@ -1,5 +1,7 @@
 import pytest
 
+from tests.cli.commands import refusal
+
 
 @pytest.mark.usefixtures("service_data")
 def test_backup_lists_its_parts(tfbbb, tmp_path):
@@ -15,8 +17,7 @@ def test_backup_lists_its_parts(tfbbb, tmp_path):
 @pytest.mark.usefixtures("service_data")
 def test_an_existing_destination_is_refused(tfbbb, tmp_path):
     result = tfbbb("backup", tmp_path)
-    assert result.exit_code == 1
-    assert "name a new directory" in result.stderr
+    assert "name a new directory" in refusal(result)
 
 
 def test_backup_requires_the_database_of_a_service(tfbbb, tmp_path):

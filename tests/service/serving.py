@@ -94,6 +94,15 @@ def wait_until_ready(client):
         time.sleep(0.05)
 
 
+def refusal(response, status):
+    """Returns the error of a response, which has this status and the one shape."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert body.keys() == {"error", "code", "field"}
+    return body["error"]
+
+
 def ask(client, model, body):
     """Asks for a prediction; text is sent as it is."""
     path = f"/v1/models/{model}:predict"

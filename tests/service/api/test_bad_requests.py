@@ -2,15 +2,7 @@ import re
 
 import pytest
 
-from tests.service.serving import ask
-
-
-def message_of(response, status):
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/json"
-    body = response.json()
-    assert body.keys() == {"error", "code", "field"}
-    return str(body["error"])
+from tests.service.serving import ask, refusal
 
 
 def rows(text):
@@ -85,7 +77,7 @@ def with_parameters(**parameters):
     ],
 )
 def test_mistake_in_a_prediction_is_described(client, body, message):
-    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
+    assert re.search(message, refusal(ask(client, "diabetes", body), 400))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +90,7 @@ def test_mistake_in_a_prediction_is_described(client, body, message):
 )
 def test_column_of_a_table_that_does_not_fit_is_named(client, row, message):
     response = ask(client, "patients", rows(f"[{row}]"))
-    assert re.search(message, message_of(response, 400))
+    assert re.search(message, refusal(response, 400))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +111,7 @@ def test_column_of_a_table_that_does_not_fit_is_named(client, row, message):
 def test_no_name_leads_out_of_the_models(client, name):
     for path in (f"{name}:predict", f"{name}/versions/1:predict"):
         response = client.post(f"/v1/models/{path}", json={"instances": [[1, 2, 3]]})
-        message = message_of(response, 404)
+        message = refusal(response, 404)
     for path in (f"diabetes/versions/{name}", f"diabetes/labels/{name}"):
         assert client.get(f"/v1/models/{path}").status_code in (400, 404)
     if name == "no_such":
@@ -129,9 +121,9 @@ def test_no_name_leads_out_of_the_models(client, name):
 def test_unknown_version_is_not_found(client):
     body = {"instances": [[1, 2, 3]]}
     response = ask(client, "diabetes/versions/3", body)
-    assert "its versions are: 2, 1" in message_of(response, 404)
+    assert "its versions are: 2, 1" in refusal(response, 404)
     response = ask(client, "diabetes/versions/two", body)
-    assert "`version` must be a whole number" in message_of(response, 400)
+    assert "`version` must be a whole number" in refusal(response, 400)
 
 
 # 4300 digits are the most that Python reads.
@@ -144,7 +136,7 @@ def test_numbers_in_paths_are_bounded(client, number):
         client.post(f"{path}:predict", json=body),
         client.post(f"{path}/feedback", json=body),
     ):
-        assert "`version` must be" in message_of(response, 400)
+        assert "`version` must be" in refusal(response, 400)
     v2 = client.get(path.replace("/v1", "/v2"))
     assert v2.status_code in (400, 404), v2.text
 
@@ -155,7 +147,7 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
 ):
     body = with_parameters(num_samples=num_samples)
     body["instances"] *= number
-    message = message_of(ask(client, "diabetes", body), 413)
+    message = refusal(ask(client, "diabetes", body), 413)
     assert "at most 100000 units of work" in message
     assert "TFBBB_MAX_WORK" in message
     assert f"Received: {number} rows × {num_samples} draws × 1 answers" in message
@@ -174,12 +166,12 @@ def test_body_that_is_not_read_as_json_is_described(
 ):
     headers = {"content-type": content_type}
     response = client.post("/v1/keys", content=content, headers=headers)
-    assert re.search(message, message_of(response, 400))
+    assert re.search(message, refusal(response, 400))
 
 
 def test_error_names_the_row_without_a_finite_answer(client):
     response = ask(client, "diabetes", {"instances": [[1, 2, 3], [3e38, 3e38, 0]]})
-    message = message_of(response, 400)
+    message = refusal(response, 400)
     assert "no finite `mean` for row 2: its values are too far from" in message
 
 
@@ -195,7 +187,7 @@ def test_error_names_the_row_without_a_finite_answer(client):
 )
 def test_every_error_has_the_same_shape_and_a_code(client, method, path, status, code):
     response = client.request(method, path)
-    assert message_of(response, status)
+    assert refusal(response, status)
     assert response.json()["code"] == code
     assert ("allow" in response.headers) == (status == 405)
 
@@ -207,7 +199,7 @@ def test_error_has_the_column_or_the_parameter_as_its_field(client):
     assert wrong.json()["field"] == "parameters.no"
     body = {"instances": [[1, 2, 3]], "signature_name": "variance"}
     message = "must be one of serving_default, predict. Received: 'variance'"
-    assert message in message_of(ask(client, "diabetes", body), 400)
+    assert message in refusal(ask(client, "diabetes", body), 400)
 
 
 def test_another_method_of_a_verb_is_told_to_post(client):
@@ -218,7 +210,7 @@ def test_another_method_of_a_verb_is_told_to_post(client):
         path = re.sub(r"{\w+}", "1", verb)
         response = client.get(path)
         assert response.headers["allow"] == "POST", verb
-        assert f"Method Not Allowed: GET {path}" in message_of(response, 405)
+        assert f"Method Not Allowed: GET {path}" in refusal(response, 405)
 
 
 def test_head_is_answered_as_get(client):

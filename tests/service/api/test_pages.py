@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.api import pages
-from tests.service.serving import visiting
+from tests.service.serving import refusal, visiting
 
 WEB = Path(__file__).parents[3] / "service" / "web"
 # As published on the npm registry, in the package `uplot` 1.6.32.
@@ -132,5 +132,4 @@ def test_other_paths_are_no_pages(visitor, path):
 def test_an_installation_without_a_guide_says_so(visitor, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "GUIDE", tmp_path / "missing")
     response = visitor.get("/guide", follow_redirects=True)
-    assert response.status_code == 404
-    assert "make docs" in response.json()["error"]
+    assert "make docs" in refusal(response, 404)

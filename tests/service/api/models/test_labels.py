@@ -7,7 +7,7 @@ from service.api.labels.repository import move
 from service.shared.database.tables import Label
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.recorded import add_versions
-from tests.service.serving import ask
+from tests.service.serving import ask, refusal
 
 EACH_DATABASE = True
 BODY = {"instances": [[1, 2, 3]]}
@@ -96,8 +96,7 @@ def test_label_moves_to_nothing_that_does_not_answer(client, publish, models):
     (models / "broken" / "2" / "saved_model.pb").write_bytes(b"\0")
     assert put(client, "broken/labels/champion", 1).status_code == 200
     response = put(client, "broken/labels/champion", 2)
-    assert response.status_code == 409
-    assert "saved_model.pb" in response.json()["error"]
+    assert "saved_model.pb" in refusal(response, 409)
     assert put(client, "broken/labels/champion", 3).status_code == 404
     assert versions_of(client, "broken")["champion"] == 1
 
@@ -135,6 +134,5 @@ def test_what_is_no_label_or_no_target_is_refused(
 def test_unknown_label_is_not_found(client):
     for label in ("no_such", "%00"):
         response = ask(client, f"no_such/labels/{label}", BODY)
-        assert response.status_code == 404
-        assert "There is no such label; PUT creates labels" in response.json()["error"]
+        assert "There is no such label; PUT creates labels" in refusal(response, 404)
         assert client.get(f"/v1/models/no_such/labels/{label}").status_code == 404

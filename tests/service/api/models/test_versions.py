@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.service.serving import ADMIN_KEY, ask
+from tests.service.serving import ADMIN_KEY, ask, refusal
 from tests.waiting import wait_until
 from tfbbb.client import Client, ServiceError
 from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
@@ -66,8 +66,7 @@ def test_version_without_a_report_is_said(client, publish):
         "Received: version 1 of the model 'unreported'"
     )
     unknown = client.get("/v1/models/unreported/versions/2/report")
-    assert unknown.status_code == 404
-    assert "no such version" in unknown.json()["error"]
+    assert "no such version" in refusal(unknown, 404)
 
 
 def test_a_version_is_downloaded_as_it_is(client, publish, models, tmp_path):

@@ -17,6 +17,7 @@ def short_training(monkeypatch):
         return train(self, *arguments, training=training, model=model, **spec)
 
     monkeypatch.setattr(Client, "train", briefly)
+    monkeypatch.setenv("TFBBB_WORKERS", "1")
 
 
 @pytest.mark.parametrize(

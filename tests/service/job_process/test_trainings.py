@@ -5,6 +5,7 @@ import pytest
 from service.api.predictions.schemas import TABLE_BODY
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
+from tests.service.sandboxed import reading_here
 from tests.service.serving import ADMIN_KEY, serving
 from tests.waiting import wait_until
 from tfbbb.client import Client, JobFailedError, ServiceError
@@ -34,7 +35,11 @@ def settings(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(settings):
     settings.models.mkdir()
-    with serving(settings) as http, Client(str(http.base_url), ADMIN_KEY) as client:
+    with (
+        reading_here(),
+        serving(settings) as http,
+        Client(str(http.base_url), ADMIN_KEY) as client,
+    ):
         yield client
 
 

@@ -17,6 +17,8 @@ ROWS = 60
 def tfbbb(tmp_path, monkeypatch):
     """Runs a command line in an empty directory."""
     monkeypatch.chdir(tmp_path)
+    # In a fork, locks that threads of this process hold would never be free.
+    monkeypatch.setattr("tfbbb.cli.serve._in_a_fork", lambda prepare: prepare())
     runner = CliRunner()
     return lambda *arguments, input=None: runner.invoke(
         app, [str(a) for a in arguments], input=input

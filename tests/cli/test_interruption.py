@@ -17,16 +17,15 @@ WITHOUT_CHILDREN = {"TFBBB_JOB_SLOTS": "0"}
 @contextmanager
 def running(*arguments, directory, command=COMMAND, **environment):
     """Runs a command in a process group of its own, as a terminal does."""
+    # The tests may run in the background of a shell, which ignores Ctrl-C.
     process = subprocess.Popen(
-        [*command, *map(str, arguments)],
+        ["env", "--default-signal=INT", *command, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=directory,
         env=os.environ | environment,
         start_new_session=True,
-        # The tests may run in the background of a shell, which ignores Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         yield process

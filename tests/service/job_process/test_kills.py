@@ -50,7 +50,7 @@ def check_what_is_left(queue, succeeded):
 
 def test_a_stopped_service_puts_its_saved_jobs_back(queue, service):
     # So many that the job is not over when the service is stopped.
-    (job_id,) = submitted(queue, spec={"steps": 500})
+    (job_id,) = submitted(queue, spec={"steps": 400})
     while not (progress := job(queue, job_id).progress):
         assert job(queue, job_id).state not in ENDED
         time.sleep(0.02)

@@ -9,11 +9,9 @@ import tfbbb
 from tests.keras_programs.twins import (
     CONSTANT,
     POINT,
-    POINTS,
     assert_same_weights,
     copy_weights,
     regression,
-    squared_error,
     twins,
 )
 
@@ -78,32 +76,6 @@ def test_loop_with_a_tape_trains_as_fit_of_the_twin():
         for i in range(0, 40, 8):
             gradient_step(model, optimizer, X[i : i + 8], Y[i : i + 8])
     twin.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
-    assert_same_weights(model, twin)
-
-
-def test_custom_train_step_of_a_bayesian_model():
-    class Clipped(tfbbb.BayesianModel):
-        def train_step(self, data):
-            x, y = data
-            with tf.GradientTape() as tape:
-                loss = self.compute_loss(x, y, self(x, training=True))
-            gradients = tape.gradient(loss, self.trainable_variables)
-            gradients, _ = tf.clip_by_global_norm(gradients, 0.1)
-            self.optimizer.apply(gradients, self.trainable_variables)
-            return {metric.name: metric.result() for metric in self.metrics}
-
-    model = Clipped(*regression(POINTS), likelihood=squared_error())
-    twin = keras.Model(*regression(keras.layers))
-    copy_weights(twin, model)
-    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
-    twin.compile(
-        keras.optimizers.SGD(0.1, global_clipnorm=0.1), "mse", run_eagerly=True
-    )
-    history = model.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
-    theirs = twin.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
-    np.testing.assert_allclose(
-        np.array(history["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4
-    )
     assert_same_weights(model, twin)
 
 

@@ -11,7 +11,6 @@ from tests.keras_programs.twins import (
     CONSTANT,
     assert_same_weights,
     regression,
-    squared_error,
     twins,
 )
 from tfbbb.prediction.gathered import SparseRows
@@ -105,22 +104,6 @@ def test_stream_gives_the_steps_of_arrays():
     assert_same_weights(of_stream, of_arrays, rtol=1e-6)
 
 
-def test_generator_needs_no_units_where_the_likelihood_has_none():
-    model = bayesian(likelihood=squared_error())
-    batches = ((X[i : i + 10], Y[i : i + 10]) for i in range(0, 50, 10))
-    history = model.fit(batches, dataset_size=50, verbose=0).history
-    assert int(model.optimizer.iterations.numpy()) == 5
-    assert np.isfinite(history["loss"]).all()
-
-
-def test_unknown_size_trains_with_kl_weight_of_the_layers():
-    model = bayesian(kl_weight=1 / 50)
-    data = ROWS.filter(lambda x, y: True).batch(10)
-    model.fit(data, verbose=0)
-    assert int(model.optimizer.iterations.numpy()) == 5
-    np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
-
-
 def test_last_partial_batch_counts_by_its_rows(unchanged):
     model, twin = unchanged
     history = model.fit(X, Y, batch_size=16, verbose=0).history
@@ -139,12 +122,7 @@ def sparse_data():
 
 @pytest.mark.parametrize(
     ("estimator", "members"),
-    [
-        ("local", 1),
-        ("flipout", 1),
-        (tfbbb.estimators.Weight(num_samples=2), 1),
-        ("auto", 2),
-    ],
+    [("local", 1), (tfbbb.estimators.Weight(num_samples=2), 2)],
 )
 def test_sparse_inputs_train_and_predict_as_dense_ones(estimator, members):
     x, y, batches = sparse_data()

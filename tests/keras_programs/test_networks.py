@@ -156,27 +156,6 @@ def test_frozen_layer_keeps_its_posterior():
     )
 
 
-def test_pretrained_backbone_stays_as_it_was():
-    backbone = keras.Sequential(
-        [
-            keras.Input((6, 6, 2)),
-            keras.layers.Conv2D(3, 3),
-            keras.layers.BatchNormalization(),
-        ]
-    )
-    backbone.trainable = False
-    before = backbone.get_weights()
-
-    def network(layers):
-        inputs = keras.Input((6, 6, 2))
-        features = layers.GlobalAveragePooling2D()(backbone(inputs, training=False))
-        return inputs, layers.Dense(1)(features)
-
-    same_training(network, IMAGES, Y)
-    for old, new in zip(before, backbone.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)
-
-
 class Sparse(keras.layers.Layer):
     """Adds a loss of its own."""
 

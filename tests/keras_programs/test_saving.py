@@ -1,15 +1,11 @@
 """Files and copies of models and weights, and models that leave Keras."""
 
-import warnings
-
 import keras
 import numpy as np
-import pytest
 import tensorflow as tf
 
 import tfbbb
 from tests.keras_programs.twins import (
-    POINT,
     assert_same_weights,
     regression,
     squared_error,
@@ -71,18 +67,6 @@ def test_plain_network_is_saved_with_its_divergence(tmp_path):
     loaded = keras.models.load_model(tmp_path / "plain.keras")
     network(X), loaded(X)
     np.testing.assert_allclose(sum(loaded.losses), sum(network.losses), rtol=1e-6)
-
-
-@pytest.mark.usefixtures("compiled_functions")
-def test_tensorflow_saves_a_network_with_our_layers(tmp_path):
-    layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40, **POINT)
-    network = keras.Sequential([keras.Input((3,)), layer])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "The exported call")  # points draw nothing
-        tf.saved_model.save(network, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
-    served = loaded.signatures["serving_default"](tf.constant(X))
-    np.testing.assert_allclose(next(iter(served.values())), network(X), rtol=1e-5)
 
 
 def test_exported_model_of_tokens_answers_as_the_model(tmp_path):

@@ -171,13 +171,6 @@ def test_mistakes_are_named(act, message):
         act()
 
 
-def test_refuses_several_outputs():
-    inputs = keras.Input((3,))
-    outputs = [DenseVariational(1)(inputs), DenseVariational(1)(inputs)]
-    with pytest.raises(ValueError, match="Received: 2 outputs"):
-        tfbbb.BayesianModel(inputs, outputs)
-
-
 @pytest.mark.usefixtures("compiled_functions")
 def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
     def build(prior, likelihood):

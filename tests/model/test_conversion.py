@@ -7,7 +7,6 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 import tfbbb
-from tests.keras_twins import weights_of
 from tfbbb.base.private_apis import sublayers
 from tfbbb.bayes.estimators import ClosedForm
 from tfbbb.bayes.posteriors import MeanFieldNormal, TFPDistribution
@@ -75,14 +74,6 @@ def test_a_mean_is_refused_where_its_logarithm_is_taken():
     network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1), last])
     with pytest.raises(ValueError, match=r"Poisson takes the logarithm of the mean"):
         tfbbb.convert(network, likelihood="poisson")
-
-
-def test_a_last_sigmoid_is_removed_where_the_logit_is_taken():
-    network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, "sigmoid")])
-    x = GENERATOR.normal(size=(8, 2)).astype("float32")
-    twin = tfbbb.convert(network, likelihood="beta", **ALMOST_A_POINT)
-    means = twin.likelihood.mean(twin(x))
-    np.testing.assert_allclose(means, network(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -153,21 +144,6 @@ def test_likelihood_makes_a_bayesian_model_with_members():
         tfbbb.to_deterministic(converted)
 
 
-def test_moped_centres_prior_and_posterior_at_the_weights():
-    model = dense()
-    converted = tfbbb.convert(
-        model, likelihood="normal", moped=True, delta=0.2, prior_scale=0.5
-    )
-    weight = converted.get_layer("hidden").kernel
-    w = np.asarray(model.get_layer("hidden").kernel, dtype=float)
-    np.testing.assert_allclose(weight.mean, w, rtol=1e-6)
-    np.testing.assert_allclose(weight.stddev, 0.2 * np.abs(w), rtol=1e-5)
-    kl = tfbbb.divergences.kl_divergence(weight, lambda: weight.draw([0, 1]))
-    ratio = 0.2 * np.abs(w) / 0.5
-    expected = np.sum(0.5 * ratio**2 - 0.5 - np.log(ratio))
-    np.testing.assert_allclose(kl, expected, rtol=1e-4)
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_posterior_means_start_at_the_weights_and_convert_back(family):
@@ -178,22 +154,6 @@ def test_posterior_means_start_at_the_weights_and_convert_back(family):
         np.testing.assert_allclose(layer.bias.mean, other.bias, rtol=1e-4)
     back = tfbbb.to_deterministic(converted)
     np.testing.assert_allclose(back(X), model(X), atol=1e-5)
-
-
-def test_moped_centres_the_priors_of_layers_in_layers():
-    inputs = keras.Input((5, 3))
-    hidden = keras.layers.MultiHeadAttention(2, 3)(inputs, inputs)
-    hidden = keras.layers.MultiHeadAttention(2, 3)(hidden, hidden)
-    hidden = keras.layers.Bidirectional(keras.layers.GRU(2))(hidden)
-    model = random_weights(keras.Model(inputs, hidden))
-    converted = tfbbb.convert(model, moped=True)
-    weights = weights_of(converted)
-    assert len(weights) == 2 * 8 + 2 * 3
-    for weight in weights:
-        (prior_mean,) = (
-            v for k, v in weight.prior_variables.items() if k.endswith(":mean")
-        )
-        np.testing.assert_array_equal(weight.mean, prior_mean)
 
 
 def test_adapted_preprocessing_comes_along():
@@ -236,17 +196,9 @@ def test_what_cannot_be_converted_is_refused():
         tfbbb.convert(dense(), members=0)
     with pytest.raises(ValueError, match=r"^Unknown posterior.*'normal'"):
         tfbbb.convert(dense(), posterior="normal")
-    with pytest.raises(ValueError, match=r"with `moped=True` only.*delta=0.2"):
-        tfbbb.convert(dense(), delta=0.2)
     coin = TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
     with pytest.raises(ValueError, match=r"cannot start at weights.*Bernoulli"):
         tfbbb.convert(dense(), posterior=coin, bias_posterior=coin)
-    with pytest.raises(ValueError, match=r"leave these options out.*'prior'"):
-        tfbbb.convert(dense(), moped=True, prior="normal")
-    with pytest.raises(ValueError, match=r"`delta` must be a positive.*delta=0"):
-        tfbbb.convert(dense(), moped=True, delta=0)
-    with pytest.raises(ValueError, match=r"`prior_scale` must be a positive"):
-        tfbbb.convert(dense(), moped=True, prior_scale=float("nan"))
 
 
 def names(model):
@@ -331,9 +283,9 @@ def test_temperature_is_rows_per_weight_unless_compile_says_another(rows, temper
 
 
 @pytest.mark.parametrize(
-    "options", [{"moped": True}, {"kl_weight": 0.1}, {"posterior": "point"}], ids=str
+    "options", [{"kl_weight": 0.1}, {"posterior": "point"}], ids=str
 )
-def test_given_weights_points_and_moped_keep_temperature_one(options):
+def test_given_weights_and_points_keep_temperature_one(options):
     if "posterior" in options:
         options = {**options, "bias_posterior": "point"}
     converted = tfbbb.convert(dense(), likelihood="normal", **options)
@@ -449,22 +401,6 @@ def test_layers_that_cannot_be_copied_are_refused_by_name():
     network.trainable = False
     with pytest.raises(ValueError, match=r"may be converted.*frozen"):
         tfbbb.convert(network)
-
-
-@pytest.mark.parametrize(
-    ("loss", "expected"),
-    [
-        ("mse", 'likelihood="normal"'),
-        (keras.losses.MeanAbsoluteError(), 'likelihood="laplace"'),
-        ("binary_crossentropy", 'likelihood="bernoulli"'),
-        (keras.losses.SparseCategoricalCrossentropy(), 'likelihood="categorical"'),
-        ("hinge", "of no likelihood here"),
-    ],
-    ids=["normal", "laplace", "bernoulli", "categorical", "none"],
-)
-def test_a_loss_is_refused_with_its_likelihood(loss, expected):
-    with pytest.raises(ValueError, match=f"not a loss.*{expected}.*Received"):
-        tfbbb.convert(dense(), likelihood=loss)
 
 
 @pytest.mark.parametrize("as_dictionary", [False, True])

@@ -206,13 +206,6 @@ def test_evidence_weights_are_the_softmax_of_log_evidences(models):
     np.testing.assert_allclose(found.mixture_weights, odds / odds.sum(), rtol=1e-12)
 
 
-def test_stacking_weights_are_those_of_the_held_out_densities(models):
-    found = tfbbb.average(models, "stacking", X[:30], Y[:30], num_samples=50, seed=3)
-    logs = [model.predictive(X[:30], 50, seed=3).log_prob(Y[:30]) for model in models]
-    weights = stacking_weights(np.stack(logs, axis=1))
-    np.testing.assert_allclose(found.mixture_weights, weights[weights > 0], rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

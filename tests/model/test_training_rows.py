@@ -264,12 +264,6 @@ def test_missing_targets_are_named(x):
             training_rows(x, None, dataset_size=size)
 
 
-def test_dataset_without_targets_is_refused():
-    inputs = tf.data.Dataset.from_tensor_slices(X).batch(4)
-    with pytest.raises(ValueError, match=r"a dataset of \(x, y\) pairs"):
-        training_rows(inputs, None)
-
-
 def test_validation_data_overrides_the_split():
     inputs = keras.Input((2,))
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))

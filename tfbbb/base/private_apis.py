@@ -161,6 +161,13 @@ def is_h5_of_whole_models() -> bool:
     return bool(global_state.get_global_attribute("use_legacy_config"))
 
 
+def in_safe_mode() -> bool:
+    """Whether Keras loads a model and refuses Python code in its configuration."""
+    from keras.src.saving import serialization_lib
+
+    return bool(serialization_lib.in_safe_mode())
+
+
 def is_rematerialized(layer: keras.Layer, call: Any, given: Any) -> bool:
     """Whether Keras computes the calls of a layer again for their gradients."""
     return given != call and layer._remat_mode.mode != "activations"
@@ -404,11 +411,6 @@ def initialize_variable(variable: keras.Variable, value: tf.Variable) -> None:
     variable._initialize(value)
 
 
-def variable_identity(variable: tf.Variable) -> str:
-    """Returns a name of a variable that no other variable of the process has."""
-    return variable._unique_id
-
-
 def version_read(value: tf.Tensor) -> object:
     """Returns the version of a variable from a value that was read eagerly.
 
@@ -559,12 +561,6 @@ def operation_definition(name: str) -> Any:
     from tensorflow.python.framework import op_def_registry
 
     return op_def_registry.get(name)
-
-
-def searched_attributes(module: tf.Module) -> Options:
-    """Returns the attributes in which `tf.Module` looks for variables, by name."""
-    ignored = module._TF_MODULE_IGNORED_PROPERTIES
-    return {k: v for k, v in sorted(vars(module).items()) if k not in ignored}
 
 
 def give_bernoulli_parameters(

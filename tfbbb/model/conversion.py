@@ -1,6 +1,5 @@
 """From a deterministic Keras model to a Bayesian one, and back."""
 
-import math
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -9,7 +8,6 @@ import keras
 import numpy as np
 from keras import tree
 
-from tfbbb.base.numbers import positive_number
 from tfbbb.base.private_apis import graph_of, output_structure, producer
 from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.types import Identifier, Options, Tensor
@@ -18,8 +16,7 @@ from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.likelihoods.regression import Regression
-from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
-from tfbbb.bayes.priors import FromPosterior
+from tfbbb.bayes.posteriors import Point, Posterior
 from tfbbb.bayes.probability_outputs import (
     PROBABILITIES,
     activation_name,
@@ -47,14 +44,6 @@ from tfbbb.model.network_copy import (
 )
 from tfbbb.prediction.posterior_predictive import likelihoods_in_order
 
-# The likelihood whose negative logarithm is a loss of Keras, up to a constant.
-_LIKELIHOOD_OF_LOSS = {
-    "mean_squared_error": "normal",
-    "mean_absolute_error": "laplace",
-    "binary_crossentropy": "bernoulli",
-    "categorical_crossentropy": "categorical",
-    "sparse_categorical_crossentropy": "categorical",
-}
 # Activations of positive numbers that are no exponential.
 _POSITIVE = {"relu", "relu6", "sigmoid", "softmax", "softplus"}
 Likelihoods: TypeAlias = (
@@ -72,9 +61,6 @@ def convert(
     *,
     where: Where = "all",
     likelihood: Likelihoods = None,
-    moped: bool = False,
-    delta: float | None = None,
-    prior_scale: float | None = None,
     **options: Any,
 ) -> keras.Model:
     """Returns a Bayesian twin of a deterministic Keras model, trained or not.
@@ -94,11 +80,6 @@ def convert(
     With `where="last"`, `likelihood="normal"` and a last `Dense` layer without an
     activation the loss has a closed form, `estimator="closed_form"`, unless another
     estimator is given.
-
-    With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
-    2020), and the temperature is 1:
-
-        q = N(w, (delta |w|)^2) at the start,   p = N(w, prior_scale^2)
 
     Example:
 
@@ -134,11 +115,6 @@ def convert(
             outputs, which takes one likelihood for each, in the structure of the
             outputs or in a dictionary by name: their last activations are removed, and
             `compile` of the twin takes likelihoods as losses.
-        moped: Whether the prior is centred at the weights, as above.
-        delta: Standard deviation of the posterior at the start in units of `|w|`, with
-            `moped` only. Positive; 0.1 by default.
-        prior_scale: Standard deviation of the prior, with `moped` only. Positive; 1 by
-            default.
         **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
             `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
             members, the first starts at the weights, the others as new layers do, and
@@ -152,41 +128,12 @@ def convert(
     Raises:
         ValueError: The model is subclassed or not built, a name is no layer's, a layer
             has no counterpart, is quantized, shares a weight with another or cannot be
-            copied, no layer is left to convert, the likelihood is a loss, the outputs
-            are means where the likelihood takes their logarithm, a posterior cannot
-            start at a mean, an option is unknown, or `moped` determines an option.
+            copied, no layer is left to convert, the outputs are means where the
+            likelihood takes their logarithm, a posterior cannot start at a mean, or an
+            option is unknown.
     """
     check_model(model)
     _check_options(options)
-    if moped:
-        return _moped(
-            model,
-            where,
-            likelihood,
-            positive_number("delta", 0.1 if delta is None else delta),
-            positive_number("prior_scale", 1.0 if prior_scale is None else prior_scale),
-            options,
-        )
-    for name, value in (("delta", delta), ("prior_scale", prior_scale)):
-        if value is not None:
-            raise ValueError(
-                f"`{name}` has a meaning with `moped=True` only. "
-                f"Received: {name}={value!r}, moped={moped!r}"
-            )
-    return _convert(model, where, likelihood, options)
-
-
-def _convert(
-    model: keras.Model,
-    where: Where,
-    likelihood: Likelihoods,
-    options: Options,
-    kl_schedule: KLSchedule | None = None,
-) -> keras.Model:
-    """Returns the twin; the arguments are those of `convert`.
-
-    `kl_schedule` is that of the twin, None to choose it.
-    """
     trained = _likelihoods(model, likelihood)
     reasons = reasons_to_stay(model, where)
     options = dict(options)
@@ -229,9 +176,8 @@ def _convert(
         removed = tuple(activation for _, activation in linear if activation)
         if len(linear) == 1:
             are_points = all(isinstance(w.posterior, Point) for w in weights)
-            if "kl_weight" in options or are_points or where == "adapters":
-                kl_schedule = Constant()
-            elif kl_schedule is None:
+            kl_schedule: KLSchedule = Constant()
+            if not ("kl_weight" in options or are_points or where == "adapters"):
                 kl_schedule = RowsPerWeight(sum(weight.size for weight in weights))
             bayesian = BayesianModel(
                 graph.input,
@@ -261,7 +207,7 @@ def _warn_of_new_members(model: keras.Model, members: int | None) -> None:
             "network, the others as new layers do: train the twin for as many epochs "
             "as a new network, or leave `members` out. "
             f"Received: members={members}",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -448,74 +394,13 @@ def _copy_trained_state(
     new.compare_rows_as(model)
 
 
-def _moped(
-    model: keras.Model,
-    where: Where,
-    likelihood: Likelihoods,
-    delta: float,
-    prior_scale: float,
-    options: Options,
-) -> keras.Model:
-    taken = {"posterior", "bias_posterior", "prior", "bias_prior"} & set(options)
-    if taken:
-        raise ValueError(
-            "With `moped=True` posteriors are mean-field normals and priors are "
-            f"centred at the weights; leave these options out. Received: {taken}"
-        )
-    centred = convert(model, where=where)
-    for weight in variational_weights(centred):
-        log_scale = weight.variables["log_scale"]
-        log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
-    prior = FromPosterior(centred)
-    families: Options = {
-        "posterior": MeanFieldNormal(),
-        "bias_posterior": MeanFieldNormal(),
-        "prior": prior,
-        "bias_prior": prior,
-    }
-    twin = _convert(model, where, likelihood, {**families, **options}, Constant())
-    weights = variational_weights(twin)
-    for weight in weights:
-        scale = delta * np.abs(weight.variables["mean"].numpy())
-        # A weight of 0 would have no variance; it gets that of an untrained weight.
-        smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)
-        scale = np.where(scale > 0, scale, delta * smallest)
-        weight.variables["log_scale"].assign(np.log(scale))
-    return twin
-
-
 def _of_a_trained_network(given: Identifier | Likelihood) -> Likelihood:
     """Returns the likelihood for outputs in the units of the targets."""
-    _check_is_no_loss(given)
     likelihood = likelihoods.get(given)
     if likelihood.built or not getattr(likelihood, "standardize", False):
         return likelihood
     config = {**likelihood.get_config(), "standardize": False}
     return type(likelihood).from_config(config)
-
-
-def _check_is_no_loss(given: Identifier | Likelihood) -> None:
-    if isinstance(given, Likelihood | Mapping) or (
-        isinstance(given, str) and given in likelihoods.names()
-    ):
-        return
-    try:
-        loss = keras.losses.get(given)
-    except (TypeError, ValueError):
-        return
-    found = _LIKELIHOOD_OF_LOSS.get(
-        getattr(loss, "name", getattr(loss, "__name__", ""))
-    )
-    remedy = f'It is that of `likelihood="{found}"`'
-    if found is None:
-        remedy = (
-            "This one is that of no likelihood here, so choose the likelihood by the "
-            "targets: numbers have `normal`, classes `categorical` or `bernoulli`"
-        )
-    raise ValueError(
-        f"`likelihood` is a distribution of the targets, not a loss. {remedy}. "
-        f"Received: likelihood={given!r}"
-    )
 
 
 def _check_options(options: Options) -> None:

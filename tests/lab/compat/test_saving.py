@@ -31,11 +31,6 @@ def normal(t):
     return tfd.Normal(t[..., :1], tf.nn.softplus(t[..., 1:2]))
 
 
-@keras.saving.register_keras_serializable(package="tests.compat")
-class Kernel(keras.layers.Layer):
-    kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(1.5, 0.7)
-
-
 STANDARD_NORMAL = tfd.Independent(tfd.Normal(tf.zeros(2), 1.0), 1)
 
 
@@ -49,24 +44,11 @@ def regularized_by(*arguments, **options):
     return tfpl.IndependentNormal(2, activity_regularizer=regularizer)
 
 
-def then_added(*arguments, **options):
-    added = tfpl.KLDivergenceAddLoss(*arguments, **options)
-    return keras.Sequential([tfpl.IndependentNormal(2), added])
-
-
-def trained_normal():
-    return keras.Sequential(
-        [
-            keras.Input((1,), name="unused"),
-            tfpl.VariableLayer(4),
-            tfpl.IndependentNormal(2),
-        ]
-    )
-
-
 SAFE = {
     "regularizer": lambda: regularized_by(STANDARD_NORMAL),
-    "added_divergence_of_a_trained_prior": lambda: then_added(trained_normal()),
+    "added_divergence": lambda: keras.Sequential(
+        [tfpl.IndependentNormal(2), tfpl.KLDivergenceAddLoss(STANDARD_NORMAL)]
+    ),
     "flipout": lambda: tfpl.DenseFlipout(3, activation="relu", seed=3),
     "reparameterization": lambda: tfpl.DenseReparameterization(
         3,
@@ -79,9 +61,7 @@ SAFE = {
         3, registered_posterior, registered_posterior, 1 / 7, kl_use_exact=True
     ),
     "distribution_lambda": lambda: tfpl.DistributionLambda(normal, "mean"),
-    "gaussian_process": lambda: tfpl.VariationalGaussianProcess(
-        3, Kernel(), inducing_index_points_initializer="random_normal", jitter=1e-4
-    ),
+    "mixture": lambda: tfpl.MixtureSameFamily(2, tfpl.IndependentPoisson([])),
 }
 
 
@@ -103,16 +83,6 @@ def assert_same(model, loaded, x):
     np.testing.assert_allclose(outputs[0][1], outputs[1][1], rtol=1e-5)
 
 
-def plain(config):
-    """Of nested layers, leaves out what Keras notes of their calls and identity."""
-    if isinstance(config, list | tuple):
-        return [plain(v) for v in config]
-    if not isinstance(config, dict):
-        return config
-    notes = {"build_config", "shared_object_id"}
-    return {k: plain(v) for k, v in config.items() if k not in notes}
-
-
 @pytest.mark.parametrize("name", SAFE)
 def test_layers_of_registered_functions_load_in_safe_mode(name, tmp_path):
     model = keras.Sequential([keras.Input((4,)), SAFE[name]()])
@@ -120,8 +90,6 @@ def test_layers_of_registered_functions_load_in_safe_mode(name, tmp_path):
     assert type(loaded.layers[-1]) is type(model.layers[-1])
     x = tf.random.normal([5, 4], seed=1)
     assert_same(model, loaded, x)
-    config, loaded_config = (plain(m.layers[-1].get_config()) for m in (model, loaded))
-    assert config == loaded_config
 
 
 def test_a_convolution_loads(tmp_path):
@@ -158,23 +126,6 @@ UNSAFE = {
     "regularizer_and_constraint": lambda: initialized_by(
         loc_regularizer=lambda w: tf.reduce_sum(w**4), loc_constraint=lambda w: w
     ),
-    "gaussian_process": lambda: tfpl.VariationalGaussianProcess(
-        3,
-        Kernel(),
-        inducing_index_points_initializer=lambda shape, dtype: tf.reshape(
-            tf.range(12, dtype=dtype), shape
-        ),
-        mean_fn=lambda x: tf.reduce_sum(x, -1),
-    ),
-    "prior_of_variables": lambda: regularized_by(
-        tfd.Independent(
-            tfd.Normal(
-                tf.Variable([1.0, 2.0]),
-                tfp.util.TransformedVariable([3.0, 4.0], tfp.bijectors.Exp()),
-            ),
-            1,
-        )
-    ),
 }
 
 
@@ -189,3 +140,9 @@ def test_layers_of_python_functions_load_outside_safe_mode(name, tmp_path):
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     assert_same(model, clone, x)
+
+
+def test_a_prior_of_variables_is_no_part_of_a_configuration():
+    prior = tfd.Independent(tfd.Normal(tf.Variable([1.0, 2.0]), 1.0), 1)
+    with pytest.raises(ValueError, match=r"distribution of variables.*Received"):
+        regularized_by(prior).get_config()

@@ -145,17 +145,6 @@ def test_nested_and_subclassed_models_are_pruned_completely():
     assert not np.any(pruned.first.layers[0].bias.variance)
 
 
-def test_pruned_models_are_saved_and_loaded(trained, tmp_path):
-    pruned = prune(trained, 0.5)
-    pruned.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert share_removed(loaded) == share_removed(pruned)
-    np.testing.assert_array_equal(
-        loaded.predictive(X, seed=3, method="local").mean,
-        pruned.predictive(X, seed=3, method="local").mean,
-    )
-
-
 class Odd(tfbbb.posteriors.MeanFieldNormal):
     """A family whose weights are not independent."""
 

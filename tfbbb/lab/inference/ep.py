@@ -51,27 +51,26 @@ def expectation_propagation(
     prior: tuple[ArrayLike, ArrayLike],
     *,
     damping: float = 0.0,
-    sites_at_once: int | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-8,
 ) -> EPResult:
     """Approximates `p(w) prod_i t_i(w) / p(y)` by a normal (Minka 2001).
 
-    q(w) is the prior times a normal factor for each site. In turn each factor becomes
-    that with which q has mean and covariance of its tilted distribution
+    q(w) is the prior times a normal factor for each site. In each pass every factor
+    becomes that with which q has mean and covariance of its tilted distribution
 
         t_i(w) q(w) / factor_i(w)
 
     which minimises the divergence KL(tilted || q) site by site. No global divergence is
-    minimised, and the iteration may fail to converge: then `damping` and
-    `sites_at_once=1` help. The step becomes smaller by itself where changes stay.
+    minimised, and the iteration may fail to converge: then `damping` helps. The step
+    becomes smaller by itself where changes stay.
 
     Example:
 
     >>> import numpy as np
     >>> from tfbbb.lab.inference import expectation_propagation
-    >>> from tfbbb.lab.inference.sites import ProbitSites
-    >>> sites = ProbitSites([[1.0], [2.0], [-1.0]], [1, 1, 0])
+    >>> from tfbbb.lab.inference.sites import LogisticSites
+    >>> sites = LogisticSites([[1.0], [2.0], [-1.0]], [1, 1, 0])
     >>> found = expectation_propagation(sites, (np.zeros(1), np.eye(1)))
     >>> found.converged
     True
@@ -81,9 +80,6 @@ def expectation_propagation(
         prior: Mean [d] and covariance [d, d] of the normal prior; variances [d] for
             independent weights.
         damping: Share of the old natural parameters in the new ones, from 0 to below 1.
-        sites_at_once: Number of sites that are refined with the same q, a positive
-            integer; None for all. With 1 they are refined one after the other, which
-            takes fewer but longer passes.
         max_iterations: Most passes over the sites.
         tolerance: Largest change of means (in standard deviations) and of logarithms of
             variances in a pass that counts as converged.
@@ -96,13 +92,10 @@ def expectation_propagation(
     positive_integer("max_iterations", max_iterations)
     q = _start(sites, prior)
     count = len(sites.projections)
-    block = positive_integer("sites_at_once", sites_at_once or count)
-    blocks = [np.arange(i, min(i + block, count)) for i in range(0, count, block)]
 
     def sweep(step: float) -> float:
         before = q.mean, q.covariance
-        for index in blocks:
-            _refine(q, sites, index, step)
+        _refine(q, sites, step)
         return change_of_normal(before, (q.mean, q.covariance))
 
     changes, converged = sweep_until_converged(
@@ -207,9 +200,9 @@ def _start(sites: Sites, prior: tuple[ArrayLike, ArrayLike]) -> _Approximation:
     return _Approximation(mean, full, sites)
 
 
-def _refine(q: _Approximation, sites: Sites, index: np.ndarray, step: float) -> None:
-    """Moves the factors of some sites, as far as q stays proper."""
-    cavity = q.cavity(index)
+def _refine(q: _Approximation, sites: Sites, step: float) -> None:
+    """Moves the factors of all sites, as far as q stays proper."""
+    cavity = q.cavity(np.arange(len(sites.projections)))
     index = cavity.sites
     tilted = sites.tilted(index, cavity.mean, cavity.cov)
     linear, precision = q.matched(cavity, tilted)
@@ -267,7 +260,6 @@ class ExpectationPropagation(LinearMethod):
 
     Args:
         damping: As for `expectation_propagation`.
-        sites_at_once: As for `expectation_propagation`.
         max_iterations: As for `expectation_propagation`.
         tolerance: As for `expectation_propagation`.
     """
@@ -278,12 +270,10 @@ class ExpectationPropagation(LinearMethod):
     def __init__(
         self,
         damping: float = 0.0,
-        sites_at_once: int | None = None,
         max_iterations: int = 200,
         tolerance: float = 1e-8,
     ):
         self.damping = damping
-        self.sites_at_once = sites_at_once
         self.max_iterations = max_iterations
         self.tolerance = tolerance
 

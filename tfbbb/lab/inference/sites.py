@@ -47,32 +47,6 @@ class Sites(Protocol):
         """
 
 
-class ProbitSites:
-    """Probit regression: `t_i(w) = Phi(s_i x_i^T w)`, with the sign s_i = +1 or -1.
-
-    Closed form (Rasmussen and Williams 2006, section 3.6).
-
-    Args:
-        x: Inputs, [n, d].
-        y: Classes 0 and 1, [n].
-    """
-
-    def __init__(self, x: ArrayLike, y: ArrayLike):
-        self.projections = _rows(x)
-        self._signs = _signs(y)
-
-    def tilted(self, index: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        sign, mean, variance = self._signs[index], mean[:, 0], cov[:, 0, 0]
-        root = np.sqrt(1.0 + variance)
-        z = sign * mean / root
-        log_z = special.log_ndtr(z)
-        # phi(z) / Phi(z)
-        ratio = np.exp(-0.5 * (z**2 + _LOG_2PI) - log_z)
-        new_mean = mean + sign * variance * ratio / root
-        new_variance = variance - variance**2 * ratio * (z + ratio) / (1.0 + variance)
-        return log_z, new_mean[:, None], new_variance[:, None, None]
-
-
 class LogisticSites:
     """Logistic regression: `t_i(w) = sigma(s_i x_i^T w)`, with s_i = +1 or -1.
 

@@ -21,7 +21,6 @@ from tfbbb.lab.compat.tfp_layers.convolution import (
     Convolution3DReparameterization,
 )
 from tfbbb.lab.compat.tfp_layers.default_distributions import (
-    default_loc_scale_fn,
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
 )
@@ -49,9 +48,6 @@ from tfbbb.lab.compat.tfp_layers.parametric import (
     OneHotCategorical,
 )
 from tfbbb.lab.compat.tfp_layers.variable_layer import VariableLayer
-from tfbbb.lab.compat.tfp_layers.variational_gaussian_process import (
-    VariationalGaussianProcess,
-)
 
 __all__ = [
     "Conv1DFlipout",
@@ -84,8 +80,6 @@ __all__ = [
     "MultivariateNormalTriL",
     "OneHotCategorical",
     "VariableLayer",
-    "VariationalGaussianProcess",
-    "default_loc_scale_fn",
     "default_mean_field_normal_fn",
     "default_multivariate_normal_fn",
     "util",

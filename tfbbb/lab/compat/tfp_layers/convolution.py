@@ -6,15 +6,23 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.base.numbers import choice
-from tfbbb.base.types import ArrayLike, Config, Shape, Tensor
+from tfbbb.base.types import Config, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers.weight_posterior import (
     Flipout,
     Reparameterization,
     WeightPosterior,
+    known_size,
 )
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+_OPTIONS = (
+    "filters",
+    "kernel_size",
+    "strides",
+    "padding",
+    "data_format",
+    "dilation_rate",
+)
 
 
 class _Convolution(WeightPosterior):
@@ -40,59 +48,49 @@ class _Convolution(WeightPosterior):
         data_format: str = "channels_last",
         dilation_rate: int | Sequence[int] = 1,
     ) -> None:
-        self.filters = int(filters)
-        self.kernel_size = self._per_axis("kernel_size", kernel_size)
-        self.strides = self._per_axis("strides", strides)
-        self.dilation_rate = self._per_axis("dilation_rate", dilation_rate)
-        self.padding = choice("padding", str(padding).lower(), ("valid", "same"))
-        self.data_format = choice(
-            "data_format", str(data_format).lower(), ("channels_last", "channels_first")
+        # The layer of Keras validates the options.
+        of_keras = getattr(keras.layers, f"Conv{self.rank}D")(
+            filters,
+            kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
         )
+        for name in _OPTIONS:
+            setattr(self, name, getattr(of_keras, name))
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if cls.rank:
-            steps = 1 if cls.rank == 1 else (1,) * cls.rank
-            cls.defaults = {"strides": steps, "dilation_rate": steps}
             # The documentation of the estimator holds for every rank.
             _, _, body = (cls.__mro__[1].__doc__ or "").partition("\n")
             cls.__doc__ = f"{cls.__doc__}\n{body}"
         super().__init_subclass__(**kwargs)
 
+    @property
+    def _channel_axis(self) -> int:
+        return 1 if self.data_format == "channels_first" else -1
+
     def build(self, input_shape: Shape) -> None:
-        axis = 1 if self.data_format == "channels_first" else -1
-        channels = input_shape[axis]
-        if channels is None:
-            raise ValueError(
-                f"The number of channels of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
+        channels = known_size(self, input_shape, self._channel_axis)
         self.input_spec = keras.layers.InputSpec(
-            ndim=self.rank + 2, axes={axis: channels}
+            ndim=self.rank + 2, axes={self._channel_axis: channels}
         )
-        self._add_distributions(
-            (*self.kernel_size, channels, self.filters), (self.filters,)
-        )
+        kernel_shape = (*self.kernel_size, channels, self.filters)
+        self._add_distributions(kernel_shape, (self.filters,))
         self.built = True
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
+        channels = input_shape[self._channel_axis]
+        kernel_shape = (*self.kernel_size, channels, self.filters)
         return self._linear(
-            keras.KerasTensor(input_shape),
-            keras.KerasTensor(
-                (*self.kernel_size, *self._channels(input_shape), self.filters)
-            ),
+            keras.KerasTensor(input_shape), keras.KerasTensor(kernel_shape)
         ).shape
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "dilation_rate": self.dilation_rate,
-        }
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return {**super().get_config(), **options}
 
     def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return keras.ops.conv(
@@ -104,38 +102,17 @@ class _Convolution(WeightPosterior):
             dilation_rate=self.dilation_rate,
         )
 
-    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
-        return outputs + self._over_space(tf.expand_dims(bias, 0))
-
     def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor]:
-        axis = 1 if self.data_format == "channels_first" else -1
         return (
-            tf.stack([input_shape[0], input_shape[axis]]),
+            tf.stack([input_shape[0], input_shape[self._channel_axis]]),
             tf.stack([input_shape[0], self.filters]),
         )
 
-    def _over_space(self, values: ArrayLike) -> Tensor:
-        """Reshapes [rows, channels] to broadcast over the axes of space."""
+    def _over_space(self, values: Tensor) -> Tensor:
         axis = -1 if self.data_format == "channels_first" else 1
         for _ in range(self.rank):
             values = tf.expand_dims(values, axis)
         return values
-
-    def _channels(self, shape: Shape) -> Shape:
-        return (shape[1 if self.data_format == "channels_first" else -1],)
-
-    def _per_axis(self, name: str, value: int | Sequence[int]) -> tuple[int, ...]:
-        try:
-            values = (value,) * self.rank if isinstance(value, int) else tuple(value)
-            numbers = tuple(int(n) for n in values)
-        except (TypeError, ValueError):
-            numbers = ()
-        if len(numbers) != self.rank or min(numbers) < 1:
-            raise ValueError(
-                f"`{name}` must be a positive integer or {self.rank} of them. "
-                f"Received: {name}={value!r}"
-            )
-        return numbers
 
 
 class _ConvReparameterization(Reparameterization, _Convolution):

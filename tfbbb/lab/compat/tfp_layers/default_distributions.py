@@ -1,16 +1,13 @@
 """The default posterior and prior of a weight."""
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import ml_dtypes
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.types import (
-    ArrayLike,
     Config,
     Constraint,
     Initializer,
@@ -19,11 +16,7 @@ from tfbbb.base.types import (
     Shape,
     Tensor,
 )
-from tfbbb.lab.compat.tfp_layers.function_config import (
-    read_values,
-    to_config,
-    variable_options,
-)
+from tfbbb.lab.compat.tfp_layers.function_config import ReadsConfig, to_config
 
 tfd = tfp.distributions
 
@@ -31,9 +24,10 @@ _PACKAGE = "tfbbb.compat.tfp_layers"
 
 
 @keras.saving.register_keras_serializable(package=_PACKAGE)
-class LocScaleFn:
-    """Makes the variables of a location and a scale, as `default_loc_scale_fn`.
+class MeanFieldNormalFn(ReadsConfig):
+    """Makes the posterior of a weight, as `default_mean_field_normal_fn`.
 
+    `q(w) = prod_i N(w_i | loc_i, scale_i^2)`,
     `scale = eps + softplus(untransformed_scale)`
 
     An object is a function of `dtype, shape, name, trainable, add_variable_fn`.
@@ -48,10 +42,6 @@ class LocScaleFn:
         untransformed_scale_constraint: Projection of the values before the softplus.
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        document_inherited_arguments(cls)
-
     def __init__(
         self,
         is_singular: bool = False,
@@ -65,72 +55,18 @@ class LocScaleFn:
         untransformed_scale_constraint: Constraint = None,
     ):
         self.is_singular = is_singular
-        self.loc = variable_options(loc_initializer, loc_regularizer, loc_constraint)
-        self.untransformed_scale = variable_options(
-            untransformed_scale_initializer,
-            untransformed_scale_regularizer,
-            untransformed_scale_constraint,
-        )
-
-    def __call__(
-        self,
-        dtype: tf.DType,
-        shape: Shape,
-        name: str,
-        trainable: bool,
-        add_variable_fn: Callable[..., Tensor],
-    ) -> tuple[Tensor, Tensor | None]:
-        """Returns the location and the scale, None where the law is singular."""
-        options = {"shape": shape, "dtype": dtype, "trainable": trainable}
-        loc = add_variable_fn(name=name + "_loc", **options, **_afresh(self.loc))
-        if self.is_singular:
-            return loc, None
-        untransformed = add_variable_fn(
-            name=name + "_untransformed_scale",
-            **options,
-            **_afresh(self.untransformed_scale),
-        )
-        smallest = tf.constant(ml_dtypes.finfo(dtype.as_numpy_dtype).eps, dtype)
-
-        def scale(x: ArrayLike) -> Tensor:
-            return smallest + tf.nn.softplus(x)
-
-        return loc, tfp.util.DeferredTensor(untransformed, scale)
-
-    def get_config(self) -> Config:
-        return {
-            "is_singular": self.is_singular,
-            **{f"loc_{k}": to_config(v) for k, v in self.loc.items()},
-            **{
-                f"untransformed_scale_{k}": to_config(v)
-                for k, v in self.untransformed_scale.items()
+        self.options: dict[str, Options] = {
+            "loc": {
+                "initializer": keras.initializers.get(loc_initializer),
+                "regularizer": keras.regularizers.get(loc_regularizer),
+                "constraint": keras.constraints.get(loc_constraint),
+            },
+            "untransformed_scale": {
+                "initializer": keras.initializers.get(untransformed_scale_initializer),
+                "regularizer": keras.regularizers.get(untransformed_scale_regularizer),
+                "constraint": keras.constraints.get(untransformed_scale_constraint),
             },
         }
-
-    @classmethod
-    def from_config(cls, config: Config) -> "LocScaleFn":
-        return cls(**read_values(config))
-
-
-def _afresh(options: Options) -> Options:
-    # A random initializer without a seed draws the same values in every call, also for
-    # other layers of the same shape.
-    initializer = options["initializer"]
-    if (
-        isinstance(initializer, keras.initializers.Initializer)
-        and initializer.get_config().get("seed", 0) is None
-    ):
-        initializer = initializer.clone()
-    return {**options, "initializer": initializer}
-
-
-@keras.saving.register_keras_serializable(package=_PACKAGE)
-class MeanFieldNormalFn(LocScaleFn):
-    """Makes the posterior of a weight, as `default_mean_field_normal_fn`.
-
-    `q(w) = prod_i N(w_i | loc_i, scale_i^2)`,
-    `scale = eps + softplus(untransformed_scale)`
-    """
 
     def __call__(
         self,
@@ -141,13 +77,47 @@ class MeanFieldNormalFn(LocScaleFn):
         add_variable_fn: Callable[..., Tensor],
     ) -> tfp.distributions.Independent:
         """Returns the distribution of a weight of that shape."""
-        loc, scale = super().__call__(dtype, shape, name, trainable, add_variable_fn)
-        base = tfd.Deterministic(loc) if scale is None else tfd.Normal(loc, scale)
+
+        def add(kind: str) -> Tensor:
+            options = self.options[kind]
+            initializer = options["initializer"]
+            # A random initializer without a seed draws the same values in every call,
+            # also for other layers of the same shape.
+            if (
+                isinstance(initializer, keras.initializers.Initializer)
+                and initializer.get_config().get("seed", 0) is None
+            ):
+                initializer = initializer.clone()
+            return add_variable_fn(
+                name=f"{name}_{kind}",
+                shape=shape,
+                dtype=dtype,
+                trainable=trainable,
+                **{**options, "initializer": initializer},
+            )
+
+        loc = add("loc")
+        base = tfd.Deterministic(loc)
+        if not self.is_singular:
+            smallest = tf.constant(ml_dtypes.finfo(dtype.as_numpy_dtype).eps, dtype)
+            scale = tfp.util.DeferredTensor(
+                add("untransformed_scale"), lambda x: smallest + tf.nn.softplus(x)
+            )
+            base = tfd.Normal(loc, scale)
         return tfd.Independent(base, reinterpreted_batch_ndims=len(tuple(shape)))
 
+    def get_config(self) -> Config:
+        return {
+            "is_singular": self.is_singular,
+            **{
+                f"{kind}_{name}": to_config(value)
+                for kind, options in self.options.items()
+                for name, value in options.items()
+            },
+        }
 
-# The names of these classes in `tfp.layers`, where functions make their objects.
-default_loc_scale_fn = LocScaleFn
+
+# The name in `tfp.layers`, where a function makes the object.
 default_mean_field_normal_fn = MeanFieldNormalFn
 
 

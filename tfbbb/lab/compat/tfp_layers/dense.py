@@ -3,13 +3,13 @@
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, Config, Shape, Tensor
-from tfbbb.lab.compat.tfp_layers.full_precision import last_size
+from tfbbb.base.types import Config, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers.weight_posterior import (
     Flipout,
     LocalReparameterization,
     Reparameterization,
     WeightPosterior,
+    known_size,
 )
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -25,14 +25,13 @@ class _Dense(WeightPosterior):
         units: Number of outputs.
     """
 
-    takes_trainable = True
-
     def _set_up(self, units: int) -> None:
         self.units = int(units)
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        size = last_size(self, input_shape)
+        size = known_size(self, input_shape, -1)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
         self._add_distributions((size, self.units), (self.units,))
         self.built = True
 
@@ -45,14 +44,8 @@ class _Dense(WeightPosterior):
     def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return keras.ops.matmul(inputs, kernel)
 
-    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
-        return tf.nn.bias_add(outputs, bias)
-
     def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor]:
         return input_shape, tf.concat([input_shape[:-1], [self.units]], axis=0)
-
-    def _over_space(self, values: ArrayLike) -> Tensor:
-        return values
 
 
 @_register

@@ -22,18 +22,17 @@ from tfbbb.lab.compat.tfp_layers.adopted_variable import (
 )
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.lab.compat.tfp_layers.divergence import divergence
-from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype, last_size
 from tfbbb.lab.compat.tfp_layers.function_config import (
+    ReadsConfig,
     activation_config,
     activity_regularizer_config,
-    from_config,
-    read_values,
     to_config,
 )
+from tfbbb.lab.compat.tfp_layers.weight_posterior import known_size
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
-class DenseVariational(keras.Layer):
+class DenseVariational(ReadsConfig, keras.Layer):
     """A dense layer that draws kernel and bias from one joint posterior in every call.
 
     `output = activation(input @ kernel + bias)`, `[kernel, bias] ~ q`
@@ -102,29 +101,26 @@ class DenseVariational(keras.Layer):
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        dtype = floating_dtype(self)
-        size = last_size(self, input_shape)
+        size = known_size(self, input_shape, -1)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
         sizes = size * self.units, self.units if self.use_bias else 0
         # What they create must outlive the graph that is traced when the layer is
         # first called.
         with tf.init_scope():
+            dtype = tf.as_dtype(self.variable_dtype)
             self._posterior = self._make_posterior_fn(*sizes, dtype)
             self._prior = self._make_prior_fn(*sizes, dtype)
             for model in (self._posterior, self._prior):
                 if isinstance(model, keras.Layer) and not model.built:
                     model.build(input_shape)
-            # A model tracks its own variables; the result of a function shows which
-            # variables the function reads.
-            inputs = tf.zeros([size or 1 for size in input_shape], self.compute_dtype)
-            for make in (self._posterior, self._prior):
-                if not isinstance(make, keras.Layer):
-                    adopt(self, variables_of([make, make(inputs)]))
         self.built = True
 
     def call(self, inputs: Tensor) -> Tensor:
         inputs = tf.cast(inputs, self.compute_dtype)
         with tf.GradientTape() as tape:
             posterior, prior = self._posterior(inputs), self._prior(inputs)
+        # A model trains its own variables; of a function, this layer does.
+        adopt(self, variables_of(posterior, prior))
         warn_of_others(self, tape.watched_variables())
         if not isinstance(posterior, DistributionTensor):
             raise TypeError(
@@ -137,8 +133,7 @@ class DenseVariational(keras.Layer):
                 posterior, prior, use_exact_kl=self.kl_use_exact, weight=self.kl_weight
             )
         )
-        weights = tf.cast(posterior, self.compute_dtype)
-        weights = tf.convert_to_tensor(weights)
+        weights = tf.cast(tf.convert_to_tensor(posterior), self.compute_dtype)
         size = self.input_spec.axes[-1]
         kernel = weights[..., : size * self.units]
         shape = tf.concat([tf.shape(kernel)[:-1], [size, self.units]], axis=0)
@@ -162,11 +157,3 @@ class DenseVariational(keras.Layer):
             "activation": activation_config(self.activation),
             "use_bias": self.use_bias,
         }
-
-    @classmethod
-    def from_config(cls, config: Config) -> "DenseVariational":
-        functions = {
-            name: from_config(config[name])
-            for name in ("make_posterior_fn", "make_prior_fn")
-        }
-        return cls(**{**read_values(config), **functions})

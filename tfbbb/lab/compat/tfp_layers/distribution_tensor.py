@@ -1,6 +1,6 @@
 """A distribution that Keras and TensorFlow accept as a tensor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,6 @@ _ITS_OWN = frozenset(
         "numpy",
         "shape",
         "tensor_distribution",
-    }
-)
-_OF_A_VALUE = frozenset(
-    {
-        "cdf",
-        "log_cdf",
-        "log_prob",
-        "log_survival_function",
-        "prob",
-        "quantile",
-        "survival_function",
-        "unnormalized_log_prob",
     }
 )
 
@@ -83,8 +71,6 @@ class DistributionTensor(
         if name.startswith("__") or name in _ITS_OWN or name in own(self, "__dict__"):
             return own(self, name)
         distribution = own(self, "tensor_distribution")
-        if name in _OF_A_VALUE:
-            return _taking_value_in_dtype(getattr(distribution, name), distribution)
         if hasattr(distribution, name):
             return getattr(distribution, name)
         return getattr(own(self, "_concrete_value"), name)
@@ -129,25 +115,6 @@ class DistributionTensor(
 def as_distribution(value: Distribution) -> Distribution:
     """Returns the distribution that `value` wraps, or `value` itself."""
     return getattr(value, "tensor_distribution", value)
-
-
-def _taking_value_in_dtype(
-    method: Callable[..., Tensor], distribution: Distribution
-) -> Callable[..., Tensor]:
-    # Keras gives a loss its targets in float32 whatever the dtype of the model.
-    dtype = distribution.dtype
-
-    def call(value: Any, *args: Any, **kwargs: Any) -> Tensor:
-        if (
-            tf.is_tensor(value)
-            and isinstance(dtype, tf.DType)
-            and dtype.is_floating
-            and value.dtype.is_floating
-        ):
-            value = tf.cast(value, dtype)
-        return method(value, *args, **kwargs)
-
-    return call
 
 
 # Before it calls a loss, Keras casts predictions to its `floatx`, and drops or adds a

@@ -19,15 +19,15 @@ from tfbbb.base.types import (
 )
 from tfbbb.lab.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
-from tfbbb.lab.compat.tfp_layers.full_precision import full_precision
-from tfbbb.lab.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.lab.compat.tfp_layers.function_config import (
+    ReadsConfig,
+    full_precision,
+    to_config,
+)
 
 tfd = tfp.distributions
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
-
-# A prior that is a model has an input, which it ignores.
-_NO_INPUT = (1, 1)
 
 
 def divergence(
@@ -51,7 +51,7 @@ def divergence(
 
 
 @_register
-class KLDivergenceRegularizer(keras.regularizers.Regularizer):
+class KLDivergenceRegularizer(ReadsConfig, keras.regularizers.Regularizer):
     """Penalises a distribution-valued layer by its divergence from a prior.
 
     `weight * sum_batch KL(a || distribution_b)`, where a is the output of the layer
@@ -62,12 +62,12 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
     are penalised. Pass twice the `weight` for the loss of such a program.
 
     A model with a prior of constants is saved by the prior's class and arguments. One
-    with a function, or with a prior of variables, is pickled and loads with
+    with a function is pickled and loads with
     `keras.saving.load_model(path, safe_mode=False)`.
 
     Args:
-        distribution_b: The prior: a distribution, a function without arguments that
-            returns one, or a `keras.Model` that does, whatever its input.
+        distribution_b: The prior: a distribution, or a function without arguments that
+            returns one.
         use_exact_kl: Whether the divergence is computed in closed form. Else it is
             estimated at the tensor that the layer's output converts to.
         test_points_reduce_axis: Axes over which an estimate is averaged; None is all
@@ -97,54 +97,39 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
                 "return one, as `DistributionLambda` does. "
                 f"Received: {distribution_a!r}"
             )
+        prior = self.distribution_b
+        if not isinstance(prior, tfd.Distribution):
+            prior = prior()
         return divergence(
             distribution_a,
-            self._prior(),
+            prior,
             use_exact_kl=self.use_exact_kl,
             test_points_reduce_axis=self.test_points_reduce_axis,
             test_points_fn=self.test_points_fn,
             weight=self.weight,
         )
 
-    @property
-    def variables(self) -> list[tf.Variable]:
-        """The variables of the prior and of the weight."""
-        return variables_of([self.distribution_b, self.weight])
-
     def get_config(self) -> Config:
-        axis, weight = self.test_points_reduce_axis, self.weight
         config = {
             "distribution_b": to_config(self.distribution_b),
             "use_exact_kl": self.use_exact_kl,
-            "test_points_reduce_axis": _plain(axis),
-            "weight": to_config(weight) if variables_of(weight) else _plain(weight),
+            "test_points_reduce_axis": _plain(self.test_points_reduce_axis),
+            "weight": _plain(self.weight),
         }
         if self.test_points_fn is not tf.convert_to_tensor:
             config["test_points_fn"] = to_config(self.test_points_fn)
         return config
 
-    @classmethod
-    def from_config(cls, config: Config) -> "KLDivergenceRegularizer":
-        return cls(**{key: from_config(value) for key, value in config.items()})
-
-    def _prior(self) -> Distribution:
-        prior = self.distribution_b
-        if isinstance(prior, keras.Model):
-            return prior(tf.zeros(_NO_INPUT))
-        if callable(prior) and not isinstance(prior, tfd.Distribution):
-            return prior()
-        return prior
-
 
 @_register
-class KLDivergenceAddLoss(keras.Layer):
+class KLDivergenceAddLoss(ReadsConfig, keras.Layer):
     """Returns its input, a distribution, and adds the divergence from a prior as loss.
 
     `weight * KL(input || distribution_b)`
 
     Args:
-        distribution_b: The prior: a distribution, a function without arguments that
-            returns one, or a `keras.Model` that does, whatever its input.
+        distribution_b: The prior: a distribution, or a function without arguments that
+            returns one.
         use_exact_kl: Whether the divergence is computed in closed form and summed over
             rows. Else it is estimated at the tensor that the input converts to.
         test_points_reduce_axis: Axes over which an estimate is averaged; None is all
@@ -164,42 +149,29 @@ class KLDivergenceAddLoss(keras.Layer):
         **kwargs: Any,
     ):
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
-        self._regularizer = KLDivergenceRegularizer(
+        self._penalty = KLDivergenceRegularizer(
             distribution_b,
-            use_exact_kl=use_exact_kl,
-            test_points_reduce_axis=test_points_reduce_axis,
-            test_points_fn=test_points_fn,
-            weight=weight,
+            use_exact_kl,
+            test_points_reduce_axis,
+            test_points_fn,
+            weight,
         )
-        if isinstance(distribution_b, keras.Layer):
-            self._prior = distribution_b
-        adopt(self, self._regularizer.variables)
+        adopt(self, variables_of(distribution_b))
         self.supports_jit = False
 
-    def build(self, input_shape: Shape) -> None:
-        prior = self._regularizer.distribution_b
-        if isinstance(prior, keras.Layer) and not prior.built:
-            with tf.init_scope():
-                prior.build(_NO_INPUT)
-        self.built = True
-
     def call(self, distribution_a: Distribution) -> Tensor:
-        self.add_loss(self._regularizer(distribution_a))
+        self.add_loss(self._penalty(distribution_a))
         return distribution_a
 
     def get_config(self) -> Config:
-        return {**super().get_config(), **self._regularizer.get_config()}
+        return {**super().get_config(), **self._penalty.get_config()}
 
-    @classmethod
-    def from_config(cls, config: Config) -> "KLDivergenceAddLoss":
-        return cls(**{key: from_config(value) for key, value in config.items()})
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return input_shape
 
     def compute_output_spec(self, distribution_a: Distribution) -> keras.KerasTensor:
         # Keras may pass a shape to build the layer; then there is no distribution.
-        spec = keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
-        if hasattr(distribution_a, "made_of"):
-            spec.made_of = distribution_a.made_of
-        return spec
+        return keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
 
 
 def _plain(value: ArrayLike) -> Json:

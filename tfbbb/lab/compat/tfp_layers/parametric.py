@@ -17,9 +17,9 @@ from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.lab.compat.tfp_layers.function_config import to_config
 
 tfd = tfp.distributions
-tfb = tfp.bijectors
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+_KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Parametric(DistributionLambda):
@@ -42,7 +42,23 @@ class Parametric(DistributionLambda):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = _constructor_of(cls.new)
+        arguments = dict(inspect.signature(cls.new).parameters)
+        last = [
+            inspect.Parameter(
+                "convert_to_tensor_fn", _KIND, default=tfd.Distribution.sample
+            ),
+            *(
+                arguments.pop(name).replace(name=new_name)
+                for name, new_name in (
+                    ("dtype", "sample_dtype"),
+                    ("validate_args",) * 2,
+                )
+                if name in arguments
+            ),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+        ]
+        _, *own = arguments.values()
+        cls.__signature__ = inspect.Signature([*own, *last])
         document_inherited_arguments(cls)
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -61,7 +77,7 @@ class Parametric(DistributionLambda):
     def _make(self, params: Tensor) -> Distribution:
         names = {"sample_dtype": "dtype"}
         options = {names.get(name, name): v for name, v in self._options.items()}
-        return type(self).new(params, **options)
+        return type(self).new(tf.convert_to_tensor(params), **options)
 
     @staticmethod
     def new(params: Tensor, *args: Any, **kwargs: Any) -> Distribution:
@@ -71,27 +87,7 @@ class Parametric(DistributionLambda):
     def get_config(self) -> Config:
         config = super(DistributionLambda, self).get_config()
         options = {name: _plain(value) for name, value in self._options.items()}
-        return {**config, **self._serialized_conversion(), **options}
-
-
-def _constructor_of(new: Callable[..., Distribution]) -> inspect.Signature:
-    """Returns the signature of the constructor that takes the arguments of `new`."""
-    arguments = dict(inspect.signature(new).parameters)
-    del arguments["params"]
-    arguments.pop("name", None)
-    last = [
-        inspect.Parameter(
-            "convert_to_tensor_fn",
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=tfd.Distribution.sample,
-        )
-    ]
-    if "dtype" in arguments:
-        last.append(arguments.pop("dtype").replace(name="sample_dtype"))
-    if "validate_args" in arguments:
-        last.append(arguments.pop("validate_args"))
-    last.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    return inspect.Signature([*arguments.values(), *last])
+        return {**config, **self._conversion_config(), **options}
 
 
 class _Independent(Parametric):
@@ -103,55 +99,45 @@ class _Independent(Parametric):
 
     @classmethod
     def new(
-        cls,
-        params: Tensor,
-        event_shape: Shape = (),
-        validate_args: bool = False,
-        name: str | None = None,
+        cls, params: Tensor, event_shape: Shape = (), validate_args: bool = False
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        params = tf.convert_to_tensor(params, name="params")
         parts = tf.split(params, cls.num_params, axis=-1)
         base = cls.family(
             *(_with_event_shape(part, event_shape) for part in parts),
             validate_args=validate_args,
         )
-        return _independent(base, event_shape, validate_args)
+        return tfd.Independent(base, np.size(event_shape), validate_args=validate_args)
 
     @classmethod
-    def params_size(cls, event_shape: Shape = (), name: str | None = None) -> int:
+    def params_size(cls, event_shape: Shape = ()) -> int:
         """Returns the number of parameters of one distribution."""
-        return cls.num_params * _event_size(event_shape)
+        # A Python integer, as Keras takes no other for a number of units.
+        return cls.num_params * int(np.prod(event_shape, dtype=np.int64))
 
 
 @_register
-class IndependentBernoulli(Parametric):
+class IndependentBernoulli(_Independent):
     """Independent Bernoulli variables of `prod(event_shape)` logits."""
 
-    @staticmethod
+    @classmethod
     def new(
+        cls,
         params: Tensor,
         event_shape: Shape = (),
         dtype: DType = None,
         validate_args: bool = False,
-        name: str | None = None,
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        params = tf.convert_to_tensor(params, name="params")
         bernoulli = tfd.Bernoulli(
             logits=_with_event_shape(params, event_shape),
             dtype=tf.as_dtype(dtype or params.dtype),
             validate_args=validate_args,
         )
-        distribution = _independent(bernoulli, event_shape, validate_args)
+        distribution = tfd.Independent(
+            bernoulli, np.size(event_shape), validate_args=validate_args
+        )
         # For `convert_to_tensor_fn=tfd.Bernoulli.logits`.
         give_bernoulli_parameters(distribution, bernoulli)
         return distribution
-
-    @staticmethod
-    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
-        """Returns the number of parameters of one distribution."""
-        return _event_size(event_shape)
 
 
 @_register
@@ -220,14 +206,9 @@ class MultivariateNormalTriL(Parametric):
 
     @staticmethod
     def new(
-        params: Tensor,
-        event_size: int,
-        validate_args: bool = False,
-        name: str | None = None,
+        params: Tensor, event_size: int, validate_args: bool = False
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        params = tf.convert_to_tensor(params, name="params")
-        lower_triangle = tfb.FillScaleTriL(
+        lower_triangle = tfp.bijectors.FillScaleTriL(
             diag_shift=np.array(1e-5, params.dtype.as_numpy_dtype),
             validate_args=validate_args,
         )
@@ -238,7 +219,7 @@ class MultivariateNormalTriL(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size: int, name: str | None = None) -> int:
+    def params_size(event_size: int) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size + event_size * (event_size + 1) // 2
 
@@ -257,10 +238,7 @@ class OneHotCategorical(Parametric):
         event_size: int,
         dtype: DType = None,
         validate_args: bool = False,
-        name: str | None = None,
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        params = tf.convert_to_tensor(params, name="params")
         return tfd.OneHotCategorical(
             logits=params,
             dtype=tf.as_dtype(dtype or params.dtype),
@@ -268,7 +246,7 @@ class OneHotCategorical(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size: int, name: str | None = None) -> int:
+    def params_size(event_size: int) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size
 
@@ -292,10 +270,7 @@ class MixtureSameFamily(Parametric):
         num_components: int,
         component_layer: Callable[[Tensor], Distribution],
         validate_args: bool = False,
-        name: str | None = None,
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        params = tf.convert_to_tensor(params, name="params")
         shape = tf.concat([tf.shape(params)[:-1], [num_components, -1]], axis=0)
         components = component_layer(tf.reshape(params[..., num_components:], shape))
         return tfd.MixtureSameFamily(
@@ -304,9 +279,7 @@ class MixtureSameFamily(Parametric):
         )
 
     @staticmethod
-    def params_size(
-        num_components: int, component_params_size: int, name: str | None = None
-    ) -> int:
+    def params_size(num_components: int, component_params_size: int) -> int:
         """Returns the number of parameters of one distribution."""
         return num_components * (1 + component_params_size)
 
@@ -327,9 +300,7 @@ class _Mixture(Parametric):
         num_components: int,
         event_shape: Shape = (),
         validate_args: bool = False,
-        name: str | None = None,
     ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
         return MixtureSameFamily.new(
             params,
             num_components,
@@ -337,13 +308,9 @@ class _Mixture(Parametric):
         )
 
     @classmethod
-    def params_size(
-        cls, num_components: int, event_shape: Shape = (), name: str | None = None
-    ) -> int:
+    def params_size(cls, num_components: int, event_shape: Shape = ()) -> int:
         """Returns the number of parameters of one distribution."""
-        return MixtureSameFamily.params_size(
-            num_components, cls.component.params_size(event_shape)
-        )
+        return num_components * (1 + cls.component.params_size(event_shape))
 
 
 @_register
@@ -360,43 +327,10 @@ class MixtureLogistic(_Mixture):
     component = IndependentLogistic
 
 
-def _independent(
-    base: Distribution, event_shape: Shape, validate_args: bool
-) -> Distribution:
-    return tfd.Independent(
-        base,
-        reinterpreted_batch_ndims=tf.size(_as_vector(event_shape)),
-        validate_args=validate_args,
-    )
-
-
-def _event_size(event_shape: Shape) -> int:
-    """Returns the number of elements of an event: an integer if it is known.
-
-    A Python integer, as Keras takes no other for a number of units.
-    """
-    shape = tf.convert_to_tensor(event_shape, dtype=tf.int32)
-    static = tf.get_static_value(shape)
-    if static is None:
-        return tf.reduce_prod(shape)
-    return int(np.prod(static, dtype=np.int64))
-
-
-def _as_vector(event_shape: Shape) -> tf.Tensor:
-    """Returns an event's shape, a scalar or vector, as a vector."""
-    return tf.reshape(tf.convert_to_tensor(event_shape, dtype_hint=tf.int32), [-1])
-
-
 def _with_event_shape(params: tf.Tensor, event_shape: Shape) -> tf.Tensor:
     """Reshapes [..., prod(event_shape)] to [..., *event_shape]."""
-    shape = tf.concat(
-        [tf.shape(params)[:-1], tf.cast(_as_vector(event_shape), tf.int32)], axis=0
-    )
-    reshaped = tf.reshape(params, shape)
-    static = tf.get_static_value(_as_vector(event_shape))
-    if static is not None:
-        reshaped.set_shape([*params.shape[:-1], *(int(n) for n in static)])
-    return reshaped
+    sizes = np.reshape(event_shape, -1).astype(np.int32)
+    return tf.reshape(params, tf.concat([tf.shape(params)[:-1], sizes], axis=0))
 
 
 def _plain(value: object) -> object:

@@ -16,16 +16,16 @@ from tfbbb.base.types import (
     Shape,
     Tensor,
 )
-from tfbbb.lab.compat.tfp_layers.full_precision import full_precision
 from tfbbb.lab.compat.tfp_layers.function_config import (
+    ReadsConfig,
     activation_config,
-    read_values,
+    full_precision,
     to_config,
 )
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
-class VariableLayer(keras.Layer):
+class VariableLayer(ReadsConfig, keras.Layer):
     """Returns a variable and ignores the input: `f(x) = activation(c)`.
 
     Together with a distribution layer it makes a distribution whose parameters do not
@@ -46,9 +46,6 @@ class VariableLayer(keras.Layer):
         regularizer: Penalty on the variable.
         constraint: Projection of the variable after each update.
         **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.
-
-    Raises:
-        ValueError: The shape is unknown, or neither a scalar nor a vector.
     """
 
     def __init__(
@@ -63,24 +60,18 @@ class VariableLayer(keras.Layer):
     ):
         super().__init__(dtype=full_precision(dtype), **kwargs)
         self.activation = keras.activations.get(activation)
-        self.initializer = keras.initializers.get(initializer)
-        self.regularizer = keras.regularizers.get(regularizer)
-        self.constraint = keras.constraints.get(constraint)
-        static = tf.get_static_value(shape)
-        if static is None or np.ndim(static) > 1:
-            raise ValueError(
-                "`shape` must be a known integer or vector of integers. "
-                f"Received: shape={shape}"
-            )
-        self._shape = tuple(int(n) for n in np.reshape(static, -1))
+        self._options = {
+            "initializer": keras.initializers.get(initializer),
+            "regularizer": keras.regularizers.get(regularizer),
+            "constraint": keras.constraints.get(constraint),
+        }
+        self._shape = tuple(int(n) for n in np.reshape(shape, -1))
         self._var = self.add_weight(
             name="constant",
             shape=self._shape,
-            initializer=self.initializer,
-            regularizer=self.regularizer,
-            constraint=self.constraint,
             trainable=self.trainable,
             autocast=False,
+            **self._options,
         )
         self.built = True
 
@@ -95,11 +86,5 @@ class VariableLayer(keras.Layer):
             **super().get_config(),
             "shape": list(self._shape),
             "activation": activation_config(self.activation),
-            "initializer": to_config(self.initializer),
-            "regularizer": to_config(self.regularizer),
-            "constraint": to_config(self.constraint),
+            **{name: to_config(value) for name, value in self._options.items()},
         }
-
-    @classmethod
-    def from_config(cls, config: Config) -> "VariableLayer":
-        return cls(**read_values(config))

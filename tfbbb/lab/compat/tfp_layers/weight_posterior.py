@@ -1,9 +1,7 @@
 """The base of dense and convolutional layers: posteriors of kernel and bias."""
 
 import inspect
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -21,21 +19,18 @@ from tfbbb.base.types import (
     Tensor,
 )
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
-    VariableReference,
     adopt,
-    track_in_checkpoints,
+    adopted_variable,
     variables_of,
 )
 from tfbbb.lab.compat.tfp_layers.default_distributions import (
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
 )
-from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype
 from tfbbb.lab.compat.tfp_layers.function_config import (
+    ReadsConfig,
     activation_config,
     activity_regularizer_config,
-    from_config,
-    read_values,
     to_config,
 )
 
@@ -74,16 +69,23 @@ _SHARED: dict[str, Any] = {
 _FUNCTIONS = tuple(name for name in _SHARED if name.endswith("_fn"))
 
 
-class WeightPosterior(keras.Layer):
+def known_size(layer: keras.Layer, input_shape: Shape, axis: int) -> int:
+    """Returns the size of an axis on which the shapes of a layer's weights depend."""
+    if input_shape[axis] is None:
+        raise ValueError(
+            f"The size of axis {axis} of the input of '{layer.name}' must be known. "
+            f"Received: input_shape={input_shape}"
+        )
+    return int(input_shape[axis])
+
+
+class WeightPosterior(ReadsConfig, keras.Layer):
     """Base of the layers that are linear in a kernel drawn from its posterior.
 
     A family of layers takes its own arguments, the first ones, in `_set_up`, and
     creates its distributions in `build` by `_add_distributions`. An estimator, the
     other base of a concrete layer, draws the kernel's product with the inputs in
     `_draw`, by means of `_linear(inputs, kernel)`.
-
-    The layer trains and saves each `tf.Variable` that its posteriors and priors read,
-    whether or not it comes from `add_variable_fn`.
 
     Each call adds `kernel_divergence_fn(q, p, kernel)` to the losses, and the same for
     the bias if it has a prior.
@@ -107,10 +109,7 @@ class WeightPosterior(keras.Layer):
         **kwargs: Options of `keras.Layer`.
     """
 
-    takes_trainable = False
     takes_seed = False
-    # Defaults of a class that differ from those of its family.
-    defaults: Mapping[str, Any] = MappingProxyType({})
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -121,33 +120,20 @@ class WeightPosterior(keras.Layer):
         parameters += [
             inspect.Parameter(name, kind, default=default)
             for name, default in _SHARED.items()
-            if getattr(cls, f"takes_{name}", True)
+            if name != "seed" or cls.takes_seed
         ]
-        cls.__signature__ = inspect.Signature(
-            [
-                *(
-                    p.replace(default=cls.defaults.get(p.name, p.default))
-                    for p in parameters
-                ),
-                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
-            ]
-        )
+        parameters.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+        cls.__signature__ = inspect.Signature(parameters)
         document_inherited_arguments(cls)
 
     def __init__(self, *args: Any, **kwargs: Any):
         given = self.__signature__.bind(*args, **kwargs)
         given.apply_defaults()
         own = given.arguments
-        options = own.pop("kwargs")
-        if "seed" in options:
-            raise TypeError(
-                f"{type(self).__name__} has no argument `seed`. "
-                f"Received: seed={options['seed']!r}"
-            )
-        for name in ("activity_regularizer", "trainable"):
-            if name in own:
-                options[name] = own.pop(name)
-        super().__init__(**options)
+        options = {
+            name: own.pop(name) for name in ("activity_regularizer", "trainable")
+        }
+        super().__init__(**options, **own.pop("kwargs"))
         self.activation = keras.activations.get(own.pop("activation"))
         self.seed = own.pop("seed", None)
         for name in _FUNCTIONS:
@@ -168,24 +154,24 @@ class WeightPosterior(keras.Layer):
         regularizer: Regularizer = None,
         trainable: bool = True,
         constraint: Constraint = None,
-    ) -> VariableReference:
+    ) -> tf.Variable:
         """Creates a variable that distributions may refer to."""
-        variable = self.add_weight(
-            name=name,
-            shape=() if shape is None else tuple(shape),
-            dtype=dtype,
-            initializer=initializer,
-            regularizer=regularizer,
-            trainable=trainable,
-            constraint=constraint,
-            # Posterior and divergence stay in full precision.
-            autocast=False,
-        )
-        track_in_checkpoints(self, variable)
-        return VariableReference(variable)
+        initial = keras.initializers.get(initializer or "glorot_uniform")
+        name_of_dtype = tf.as_dtype(dtype or self.variable_dtype).name
+        with tf.init_scope():
+            variable = tf.Variable(
+                initial(() if shape is None else tuple(shape), dtype=name_of_dtype),
+                trainable=trainable,
+                name=name,
+                constraint=keras.constraints.get(constraint),
+            )
+        adopt(self, [variable])
+        regularizer = keras.regularizers.get(regularizer)
+        adopted_variable(variable).regularizer = regularizer
+        return variable
 
     def _add_distributions(self, kernel_shape: tuple, bias_shape: tuple) -> None:
-        dtype = floating_dtype(self)
+        dtype = tf.as_dtype(self.variable_dtype)
         for weight, shape in (("kernel", kernel_shape), ("bias", bias_shape)):
             for kind in ("posterior", "prior"):
                 make = getattr(self, f"{weight}_{kind}_fn")
@@ -206,7 +192,7 @@ class WeightPosterior(keras.Layer):
         bias = None
         if self.bias_posterior is not None:
             bias = self.bias_posterior_tensor_fn(self.bias_posterior)
-            outputs = self._add_bias(outputs, tf.cast(bias, self.compute_dtype))
+            outputs += self._over_space(tf.cast(bias, self.compute_dtype)[tf.newaxis])
         self._add_divergence("kernel", kernel)
         self._add_divergence("bias", bias)
         return self.activation(outputs)
@@ -227,16 +213,13 @@ class WeightPosterior(keras.Layer):
         """Returns the product of inputs and kernel, or their convolution."""
         raise NotImplementedError
 
-    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor | None]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor]:
         """Returns the shapes of flipout's signs of the inputs and of the outputs."""
         raise NotImplementedError
 
-    def _over_space(self, signs: Tensor) -> Tensor:
-        """Returns signs in a shape that broadcasts over the axes of space."""
-        raise NotImplementedError
+    def _over_space(self, values: Tensor) -> Tensor:
+        """Returns values of rows and channels so that they broadcast over space."""
+        return values
 
     def _normal_kernel(self) -> tfp.distributions.Normal:
         """Returns the posterior of the kernel, element by element."""
@@ -259,11 +242,6 @@ class WeightPosterior(keras.Layer):
             **{name: to_config(getattr(self, name)) for name in _FUNCTIONS},
             **({"seed": self.seed} if self.takes_seed else {}),
         }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        functions = {name: from_config(config[name]) for name in _FUNCTIONS}
-        return cls(**{**read_values(config), **functions})
 
 
 class Reparameterization(WeightPosterior):

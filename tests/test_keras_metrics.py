@@ -147,15 +147,6 @@ def test_metrics_of_classes_equal_those_of_a_softmax(y):
     check(found, OF_CLASSES, INDEX, LOGITS.argmax(axis=1))
 
 
-def test_ordered_classes_have_the_metrics_of_classes():
-    location = normals(ROWS, 1)
-    model = network(likelihoods.OrderedLogistic(4), location)
-    found = reported(model, location, INDEX, named(SPARSE | ONE_HOT))
-    probabilities = model.likelihood.probabilities(location)
-    check(found, SPARSE, INDEX, probabilities)
-    check(found, ONE_HOT, np.eye(4, dtype="float32")[INDEX], probabilities)
-
-
 @pytest.mark.parametrize(
     ("likelihood", "y", "x"),
     [
@@ -226,18 +217,6 @@ def test_weights_of_rows_weight_all_their_steps():
     )
     spread = np.repeat(WEIGHTS[:, None], STEPS, axis=1)
     check(found, kinds, y.astype("float32"), sigmoid(SEQUENCE), spread)
-
-
-def test_class_weights_weight_the_weighted_metrics():
-    model = network("categorical", LOGITS)
-    model.compile(
-        keras.optimizers.SGD(0.0), weighted_metrics=["accuracy"], run_eagerly=True
-    )
-    weights = {0: 1.0, 1: 3.0, 2: 2.0, 3: 0.5}
-    history = model.fit(LOGITS, INDEX, class_weight=weights, verbose=0).history
-    right = LOGITS.argmax(axis=1) == INDEX
-    expected = np.average(right, weights=[weights[int(i)] for i in INDEX])
-    assert history["accuracy"][0] == pytest.approx(expected, rel=1e-5)
 
 
 def masked_sequences(units):

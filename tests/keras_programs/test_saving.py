@@ -8,7 +8,6 @@ import tfbbb
 from tests.keras_programs.twins import (
     assert_same_weights,
     regression,
-    squared_error,
     twins,
 )
 
@@ -56,27 +55,3 @@ def test_checkpoint_of_tensorflow_restores_a_new_model(tmp_path):
     tf.train.Checkpoint(model=other).restore(saved).expect_partial()
     assert_same_predictions(other, model)
     assert other.num_rows == 40
-
-
-def test_plain_network_is_saved_with_its_divergence(tmp_path):
-    network = keras.Sequential(
-        [keras.Input((3,)), tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)]
-    )
-    network.compile("sgd", loss=tfbbb.losses.NegativeLogLikelihood(squared_error()))
-    network.save(tmp_path / "plain.keras")
-    loaded = keras.models.load_model(tmp_path / "plain.keras")
-    network(X), loaded(X)
-    np.testing.assert_allclose(sum(loaded.losses), sum(network.losses), rtol=1e-6)
-
-
-def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
-    inputs = keras.Input((4,), dtype="int32")
-    hidden = keras.layers.Flatten()(tfbbb.layers.EmbeddingVariational(6, 2)(inputs))
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
-    model.compile("adam", run_eagerly=True)
-    model.fit(TOKENS, TOKENS.sum(axis=1), verbose=0)
-    model.export_predictive(tmp_path / "tokens" / "1")
-    loaded = tfbbb.load(tmp_path / "tokens")
-    for x in (TOKENS, TOKENS.astype("int32"), TOKENS.tolist()):
-        mean = loaded.predictive(np.asarray(x)).mean
-        np.testing.assert_allclose(mean, model.predictive(TOKENS).mean, rtol=1e-5)

@@ -125,15 +125,6 @@ def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
         np.testing.assert_allclose(history[name][0], value, rtol=1e-4)
 
 
-def test_class_weight_is_a_sample_weight():
-    y = keras.utils.to_categorical(LABELS, 2)
-    by_class = trained(classifier, "categorical", X, y, class_weight={0: 0.7, 1: 2.5})
-    rows = np.where(LABELS == 1, 2.5, 0.7)
-    assert_same_weights(
-        by_class, trained(classifier, "categorical", X, LABELS, sample_weight=rows)
-    )
-
-
 def test_members_use_the_weights_of_rows_each(regressions):
     single, _ = regressions
     model, _ = twins(regression, rate=0.0, members=2)

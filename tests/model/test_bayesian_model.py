@@ -101,22 +101,6 @@ def test_users_see_raw_units_everywhere():
     assert 2.5 < np.sqrt(prediction.aleatoric.mean()) < 10
 
 
-@pytest.mark.usefixtures("compiled_functions")
-def test_classes_train_with_metrics_on_probabilities():
-    inputs = keras.Input((3,))
-    outputs = DenseVariational(2)(DenseVariational(8, "tanh")(inputs))
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    model.compile(
-        keras.optimizers.Adam(0.05), metrics=["accuracy"], steps_per_execution=12
-    )
-    rows = tf.data.Dataset.from_tensor_slices((X, LABELS)).repeat(6).batch(30)
-    history = model.fit(rows, dataset_size=60, epochs=10, verbose=0).history
-    # The figure of the history is that of one draw of the weights at each step.
-    assert history["accuracy"][-1] > 0.7
-    classes = model.predictive(X).probabilities.argmax(axis=1)
-    assert np.mean(classes == LABELS) > 0.9
-
-
 def test_kl_schedule_is_compiled_saved_and_kept_to(tmp_path):
     model = regression()
     schedule = tfbbb.kl_schedules.LinearWarmup(epochs=4, each_batch=False)

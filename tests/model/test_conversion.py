@@ -99,11 +99,6 @@ def test_a_last_exponential_is_removed_where_the_logarithm_is_taken(likelihood, 
     )
 
 
-def test_posterior_means_start_at_the_weights(case):
-    model, converted, x = case
-    np.testing.assert_allclose(converted(x), model(x), atol=2e-5)
-
-
 def test_conversion_and_its_inverse_give_the_same_model(case):
     model, converted, x = case
     back = tfbbb.to_deterministic(converted)

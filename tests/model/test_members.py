@@ -101,14 +101,6 @@ def test_learned_noise_is_each_members_own():
     np.testing.assert_allclose(together, np.mean(each, axis=0), rtol=1e-5)
 
 
-def test_keras_predict_is_the_mean_over_the_members():
-    model = network(2)
-    each = [np.asarray(m.predict(X, verbose=0)) for m in model.members]
-    np.testing.assert_allclose(
-        model.predict(X, verbose=0), np.mean(each, axis=0), atol=1e-4
-    )
-
-
 def _built(layer):
     layer.build((None, 3))
     return layer

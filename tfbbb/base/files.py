@@ -32,15 +32,6 @@ def disk_faults_named(directory: str | os.PathLike[str]) -> Iterator[None]:
 
     Python's own errors of a write name no file, and TensorFlow has errors of its own,
     which quote the system's message.
-
-    Example:
-
-    >>> def write():
-    ...     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    >>> with disk_faults_named("models"):
-    ...     write()
-    Traceback (most recent call last):
-    OSError: [Errno 28] No space left on device: 'models'
     """
     try:
         yield

@@ -19,14 +19,7 @@ def rare_garbage_collection() -> Iterator[None]:
     """Searches for cyclic garbage less often within the block.
 
     Tracing makes hundreds of thousands of objects that live on, and each full search
-    visits all of them: a tenth of the time of a small training. A process without
-    searches (threshold 0) stays without.
-
-    Example:
-
-    >>> with rare_garbage_collection():
-    ...     gc.get_threshold()[0]
-    100000
+    visits all of them. A process without searches (threshold 0) stays without.
     """
     global _before, _blocks
     with _lock:

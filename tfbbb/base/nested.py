@@ -7,13 +7,7 @@ from tfbbb.base.types import Structure
 
 
 def leaves(structure: Structure) -> list[Any]:
-    """Returns the leaves of dictionaries, in the order of their keys, and of lists.
-
-    Example:
-
-    >>> leaves({"b": [2, 3], "a": 1})
-    [1, 2, 3]
-    """
+    """Returns the leaves of dictionaries, in the order of their keys, and of lists."""
     if isinstance(structure, dict):
         return [leaf for name in sorted(structure) for leaf in leaves(structure[name])]
     if isinstance(structure, list | tuple):
@@ -22,13 +16,7 @@ def leaves(structure: Structure) -> list[Any]:
 
 
 def map_leaves(function: Callable[..., Any], *structures: Structure) -> Any:
-    """Returns a structure of the results for the leaves of equal structures.
-
-    Example:
-
-    >>> map_leaves(lambda x, y: x + y, {"a": (1, 2)}, {"a": (10, 20)})
-    {'a': (11, 22)}
-    """
+    """Returns a structure of the results for the leaves of equal structures."""
     first = structures[0]
     if isinstance(first, dict):
         if any(not isinstance(x, dict) or x.keys() != first.keys() for x in structures):

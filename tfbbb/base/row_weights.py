@@ -37,15 +37,7 @@ def one_weight(sample_weight: ArrayLike, num_rows: int) -> np.ndarray | None:
 
 
 def effective_rows(weights: np.ndarray) -> int:
-    """Returns how many rows of equal weight count as much (Kish 1965).
-
-        floor((sum of w)^2 / sum of w^2)
-
-    Example:
-
-    >>> effective_rows(np.array([1.0, 1.0, 0.0]))
-    2
-    """
+    """Returns `floor((sum of w)^2 / sum of w^2)`: as many rows of equal weight."""
     total = np.sum(weights)
     return int(total**2 / np.sum(np.square(weights)) + _ROUNDING) if total else 0
 
@@ -79,12 +71,7 @@ def weighted_scores(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     The new row has the mean weight of new rows, `v = sum of w^2 / sum of w`, at an
     infinite score (Tibshirani et al. 2019). Of m = `effective_rows` scores the j-th is
     the smallest whose rows and those below have a weight of `j / (m + 1)` of the whole,
-    the new row's included. With equal weights these are the scores themselves.
-
-    Example:
-
-    >>> weighted_scores(np.array([[3.0], [1.0], [2.0]]), np.ones(3))[:, 0]
-    array([1., 2., 3.])
+    the new row's included.
     """
     number = effective_rows(weights)
     if not number:

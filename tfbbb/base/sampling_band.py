@@ -11,12 +11,6 @@ def sampling_band(
 
     The interval of Binomial(number, probability) has at least the probability
     `confidence`, both ends included.
-
-    Example:
-
-    >>> lower, upper = sampling_band(100, [0.5, 0.9], 0.95)
-    >>> lower, upper
-    (array([40., 84.]), array([60., 95.]))
     """
     tail = (1.0 - confidence) / 2.0
     return (

@@ -21,15 +21,6 @@ def near_name(
 
     Of paths, such as `training.epochs`, the last parts are compared. If several have
     the same last part, the path with the fewest parts is returned.
-
-    Example:
-    >>> near_name("Prise", ["area", "price"])
-    'price'
-    >>> near_name("epoch", ["target", "training.epochs"])
-    'training.epochs'
-    >>> near_name("width", ["area", "price"])
-    >>> near_name("validation.by", ["validation", "validation.time"])
-    'validation.time'
     """
     by_last: dict[str, str] = {}
     some = itertools.islice((str(path) for path in known), _MOST_COMPARED)
@@ -47,25 +38,13 @@ def near_name(
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Returns a question to follow a sentence, or nothing.
-
-    Example:
-    >>> did_you_mean("epoch", ["target", "training.epochs"])
-    ' Did you mean `training.epochs`?'
-    """
+    """Returns a question to follow a sentence, or nothing."""
     near = near_name(name, known)
     return "" if near is None else f" Did you mean `{near}`?"
 
 
 def field_paths(model: "type[BaseModel]") -> Iterator[str]:
-    """Yields the paths of the fields of a model, and of the models in its fields.
-
-    Example:
-    >>> from tfbbb.training import JobSpec
-    >>> paths = list(field_paths(JobSpec))
-    >>> "training.epochs" in paths, "model.posterior.rank" in paths
-    (True, True)
-    """
+    """Yields the paths of the fields of a model, and of the models in its fields."""
     for name, field in model.model_fields.items():
         yield name
         inner = dict.fromkeys(_models(field.annotation))

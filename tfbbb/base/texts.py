@@ -40,14 +40,6 @@ def abbreviate(value: object) -> str:
     """Writes a value as `repr` does, up to 100 characters, for messages of errors.
 
     Takes no time for a large value, which `repr` would write to its end.
-
-    Example:
-
-    >>> from tfbbb.base.texts import abbreviate
-    >>> abbreviate({"epochs": [1, 2]})
-    "{'epochs': [1, 2]}"
-    >>> len(abbreviate(list(range(10_000_000))))
-    100
     """
     return _Abbreviation().repr(value)[:_WIDTH]
 
@@ -127,12 +119,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def fold_sentences(sentences: Iterable[str]) -> list[str]:
-    """Makes one sentence of more than three that differ in a name or a number only.
-
-    Example:
-    >>> fold_sentences([f"Column {name!r} has no value." for name in "abcdef"])
-    ["Column 'a' has no value. 5 others are alike: 'b', 'c', 'd' and 2 more."]
-    """
+    """Makes one sentence of more than three that differ in a name or a number only."""
     given = list(sentences)
     if len(given) <= _MOST_ALIKE:
         return given

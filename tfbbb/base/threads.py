@@ -27,10 +27,6 @@ def map_in_threads(
     There are as many threads as BLAS had when it was first asked, and at most as the
     process has processors: so `OMP_NUM_THREADS=1` means one. Meanwhile BLAS has one
     thread, as threads within threads wait for each other.
-
-    Example:
-    >>> map_in_threads(abs, [-1, 2, -3])
-    [1, 2, 3]
     """
     given = list(parts)
     number = min(len(given), num_threads())

@@ -32,6 +32,7 @@ from tfbbb.model.converted_layers import (
     Where,
     reasons_to_stay,
 )
+from tfbbb.model.layer_posterior import variational_layers, variational_weights
 from tfbbb.model.losses import ModelWithHeads
 from tfbbb.model.network_copy import (
     check_model,
@@ -39,8 +40,6 @@ from tfbbb.model.network_copy import (
     copy_weights,
     has_new_prior,
     plain_config,
-    variational_layers,
-    variational_weights,
 )
 from tfbbb.prediction.posterior_predictive import likelihoods_in_order
 

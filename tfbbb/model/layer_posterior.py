@@ -97,16 +97,22 @@ def _divergence(weight: VariationalWeight, num_samples: int) -> float:
     return float(np.mean(np.asarray(estimates, np.float64)))
 
 
+def variational_layers(model: keras.Layer) -> list[VariationalLayer]:
+    """Returns the variational layers within a model, in a fixed order."""
+    return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
+
+
+def variational_weights(model: keras.Layer) -> list[VariationalWeight]:
+    """Returns the weights with a posterior within a model, in a fixed order."""
+    return [w for layer in variational_layers(model) for w in layer.variational_weights]
+
+
 def named_layers(model: keras.Model) -> dict[str, VariationalLayer]:
     """Returns the built variational layers of a model by name.
 
     A layer whose name is not unique gets its whole path.
     """
-    layers = [
-        layer
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer) and layer.built
-    ]
+    layers = [layer for layer in variational_layers(model) if layer.built]
     names = [layer.name for layer in layers]
     return {
         layer.name if names.count(layer.name) == 1 else layer.path: layer
@@ -115,15 +121,12 @@ def named_layers(model: keras.Model) -> dict[str, VariationalLayer]:
 
 
 def weightwise_divergence(weight: VariationalWeight) -> np.ndarray | None:
-    """Returns KL(q_i || p_i) of each weight in nats, if both are normal.
+    """Returns KL(q_i || p_i) of each weight in nats, if both are normal, else None.
 
-    q_i is the marginal of a weight under q, which need not factorise; p factorises. The
-    closed form gives only the sum over the weights, whose derivatives in the means are
-    `slope_i = (mean_i - m_i) / s_i^2` and `curvature_i = 1 / s_i^2` for any `p_i =
-    N(m_i, s_i^2)`. With `r_i = variance_i / s_i^2`, `KL_i = (r_i + slope_i^2 /
-    curvature_i - 1 - log r_i) / 2`. Only if p is such a normal do the KL_i add up to
-    the closed form, less the entropy that q lacks because of correlations; otherwise
-    this returns None.
+    The closed form gives only the sum over the weights. Its derivatives in the means
+    are `slope_i = (mean_i - m_i) / s_i^2` and `curvature_i = 1 / s_i^2` of `p_i =
+    N(m_i, s_i^2)`, and with `r_i = variance_i / s_i^2` of the marginal of q, `KL_i =
+    (r_i + slope_i^2 / curvature_i - 1 - log r_i) / 2`.
     """
     closed_form = closed_form_of(weight)
     if closed_form is None or not isinstance(weight.posterior, NormalPosterior):

@@ -14,6 +14,7 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.adapted import Adapted
 from tfbbb.model.converted_layers import shared_arguments, wrapped
+from tfbbb.model.layer_posterior import variational_weights
 
 # A prior replaces regularizers; the other options need kernels that are numbers.
 _LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
@@ -218,13 +219,3 @@ def has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
     values = [variable.numpy() for variable in weight.prior_variables.values()]
     has_values = bool(values) and not any(np.isnan(value).any() for value in values)
     return has_values and weight.prior != old.prior
-
-
-def variational_layers(model: keras.Layer) -> list[VariationalLayer]:
-    """Returns the variational layers within a model, in a fixed order."""
-    return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
-
-
-def variational_weights(model: keras.Layer) -> list[VariationalWeight]:
-    """Returns the weights with a posterior within a model, in a fixed order."""
-    return [w for layer in variational_layers(model) for w in layer.variational_weights]

@@ -18,6 +18,7 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.variational import not_rematerialized
 from tfbbb.model.inference_result import InferenceResult
+from tfbbb.model.layer_posterior import variational_layers, variational_weights
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
 from tfbbb.prediction.extrapolation import Extrapolation
@@ -60,15 +61,12 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
     @property
     def variational_layers(self) -> list[VariationalLayer]:
         """The layers whose weights have a posterior, nested ones too."""
-        return [
-            layer for layer in sublayers(self) if isinstance(layer, VariationalLayer)
-        ]
+        return variational_layers(self)
 
     @property
     def variational_weights(self) -> list[VariationalWeight]:
         """The weight tensors of these layers, in their order."""
-        layers = self.variational_layers
-        return [weight for layer in layers for weight in layer.variational_weights]
+        return variational_weights(self)
 
     @property
     def recalibration(self) -> Recalibration | None:

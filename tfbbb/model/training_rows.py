@@ -157,14 +157,6 @@ def distinct_rows(dataset: tf.data.Dataset) -> int | None:
     """Returns the number of different rows in batches, None if it cannot be read off.
 
     Rows that `repeat` gives again count once.
-
-    Example:
-
-    >>> import tensorflow as tf
-    >>> from tfbbb.model.training_rows import distinct_rows
-    >>> rows = tf.data.Dataset.range(50)
-    >>> distinct_rows(rows.repeat().shuffle(50).batch(16, drop_remainder=True))
-    50
     """
     name, inputs = dataset_operation(dataset)
     if name in _BATCHES:

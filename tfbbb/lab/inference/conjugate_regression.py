@@ -20,19 +20,8 @@ class ConjugateRegression:
 
     with gamma priors of gamma and lambda, or given values. Each update sets a factor to
     its optimum given the others (Bishop 2006, section 10.3), or moves its natural
-    parameters a step of the way, which is a natural gradient of the bound (Hoffman et
-    al. 2013).
-
-    Args:
-        x: Inputs, [N, d].
-        y: Targets, [N].
-        priors: The prior of the weights, by columns.
-        noise: The standard deviation of the noise, or the gamma prior of its precision.
-        factorised: Whether the weights are independent under q.
-
-    Attributes:
-        noise: q(gamma); None if the noise is given.
-        precisions: q(lambda_g) of each prior; None if lambda is 1.
+    parameters a step of the way (Hoffman et al. 2013). `noise` is q(gamma), and
+    `precisions` are q(lambda_g) of each prior: None where the value is given.
     """
 
     def __init__(

@@ -115,11 +115,7 @@ def set_normals(
 ) -> None:
     """Sets the factorised normal posteriors of a dense layer.
 
-    Args:
-        layer: A layer with mean-field normal posteriors.
-        mean: E of the kernel's rows, then of the bias if there is one,
-            [inputs (+ 1), units].
-        variance: Var in the same places.
+    Means and variances are [inputs (+ 1), units]: a last row is that of the bias.
     """
     rows = layer.kernel.shape[0]
     places = slice(0, rows), slice(rows, None)

@@ -114,13 +114,7 @@ def expectation_propagation(
 
 
 class _Cavity(NamedTuple):
-    """Distributions of q without the factor of each of k sites.
-
-    Attributes:
-        sites: Indices of the sites whose cavity is a normal, [k].
-        mean: Means of u, [k, r].
-        cov: Covariances of u, [k, r, r].
-    """
+    """Distributions of q without the factor of each of k sites: means [k, r] of u."""
 
     sites: np.ndarray
     mean: np.ndarray

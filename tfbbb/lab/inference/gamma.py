@@ -9,12 +9,7 @@ from tfbbb.base.types import ArrayLike
 
 
 class Gamma(NamedTuple):
-    """A gamma distribution of a precision.
-
-    Attributes:
-        shape: Shape, a number or a tensor.
-        rate: Rate.
-    """
+    """A gamma distribution of a precision: shape and rate, numbers or tensors."""
 
     shape: ArrayLike
     rate: ArrayLike

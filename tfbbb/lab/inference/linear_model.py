@@ -36,28 +36,11 @@ class PriorOfColumns(NamedTuple):
 class LinearModel:
     """`f = design @ w` with one output, of the rows and the dense layer of a model.
 
-    Args:
-        model: The model.
-        batches: The rows, each with the weight 1.
-        method: Name of the method, for error messages.
-        covariance: `"full"` or `"factorised"`: the posterior that the method finds.
-        likelihoods: The likelihoods that the method can take.
-        precisions: Whether the method takes gamma priors of the weights' precision.
-
-    Attributes:
-        design: Features, and a column of ones for the bias, [N, d], float64.
-        targets: Classes, or targets in the units of the network's outputs, [N].
-        noise: Standard deviation of normal noise in these units; NaN for classes.
-        learns_noise: Whether the likelihood learns the noise.
-        target_unit: The standard deviation of the targets in the units of the outputs.
-        factorised: Whether the posterior is that of independent weights.
-        log_units: log |d y / d target| summed over the rows: to subtract from the log
-            density of the targets.
-        priors: The prior of the weights, by columns.
-        likelihood: The likelihood, adapted to the targets.
-
-    Raises:
-        ValueError: The model has another architecture, likelihood or prior.
+    `design` are features, and a column of ones for the bias, [N, d], `targets` classes
+    or targets in the units of the network's outputs, [N], `noise` the standard
+    deviation of normal noise in these units, `target_unit` that of the targets, and
+    `log_units` the sum of log |d y / d target| over the rows, to subtract from the log
+    density of the targets.
     """
 
     def __init__(

@@ -12,15 +12,6 @@ class NaturalNormal:
 
     Products of normals are sums of natural parameters. A factor need not be a
     distribution: its precision may be negative.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from tfbbb.lab.inference.natural_normal import NaturalNormal
-    >>> prior = NaturalNormal.from_moments(np.zeros(1), np.ones(1))
-    >>> factor = NaturalNormal(np.array([3.0]), np.array([2.0]))
-    >>> (prior + factor).moments()
-    (array([1.]), array([0.33]))
     """
 
     linear: np.ndarray

@@ -40,14 +40,10 @@ _TINY = 1e-36
 class State:
     """The approximate posterior, and the factors of the prior in it.
 
-    Attributes:
-        means: E of the weights of each layer, [inputs (+ 1), units].
-        variances: Var of the weights.
-        noise: q of the noise precision of each target, [k].
-        precision: q of the precision of all weights.
-        factors: For each weight the natural parameters of the approximation of
-            N(w; 0, 1 / lambda): of a normal of w (mean times precision, precision) and
-            of a gamma of lambda (shape and rate), [weights, 4].
+    `means` and `variances` of the weights of each layer are [inputs (+ 1), units];
+    `noise` is q of the noise precision of each target, `precision` q of that of all
+    weights. `factors` [weights, 4] are natural parameters of the approximation of
+    N(w; 0, 1 / lambda): of a normal of w and of a gamma of lambda.
     """
 
     means: list[tf.Tensor]
@@ -281,13 +277,8 @@ def output_moments(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns E[f(x)] and Var[f(x)] of a ReLU network with normal weights, [rows, k].
 
-    The units of a layer count as independent normals, as in the paper.
-
-    Args:
-        means: E of the weights of each layer, [inputs (+ 1), units]; a row after those
-            of the inputs is the bias.
-        variances: Var of the weights.
-        x: Inputs, [rows, features].
+    The units of a layer count as independent normals, as in the paper. A row of weights
+    after those of the inputs is the bias.
     """
     mean, variance = x, tf.zeros_like(x)
     for index, (m, v) in enumerate(zip(means, variances, strict=True)):

@@ -10,11 +10,13 @@ import keras
 import numpy as np
 
 from tfbbb.base.layer_state import copy_state
-from tfbbb.base.private_apis import sublayers
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.layer_posterior import has_independent_normals, signal_to_noise
+from tfbbb.model.layer_posterior import (
+    has_independent_normals,
+    signal_to_noise,
+    variational_layers,
+)
 
 # The importance of each weight of a tensor, of its shape, at least 0.
 Ranking = Callable[[VariationalWeight], np.ndarray]
@@ -116,11 +118,7 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
     """Returns the weight tensors of each variational layer, by the layer's path."""
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: model={model!r}")
-    layers = [
-        layer
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer) and layer.built
-    ]
+    layers = [layer for layer in variational_layers(model) if layer.built]
     if not layers:
         raise ValueError(
             "The model has no weights to remove: it has no variational layer, or is "

@@ -13,14 +13,7 @@ from tfbbb.base.types import Initializer
 
 
 class AdoptedVariable(keras.Variable):
-    """A Keras variable that shares its value with an existing `tf.Variable`.
-
-    With it a model trains and saves the variables of distributions, such as a trainable
-    prior. Layers create it by `adopt`.
-
-    Args:
-        variable: The `tf.Variable`; its constraint stays in force.
-    """
+    """A Keras variable that shares value and constraint with a `tf.Variable`."""
 
     def __init__(self, variable: tf.Variable):
         self._adopted = variable

@@ -55,17 +55,13 @@ class MeanFieldNormalFn(ReadsConfig):
         untransformed_scale_constraint: Constraint = None,
     ):
         self.is_singular = is_singular
+        given = locals()
         self.options: dict[str, Options] = {
-            "loc": {
-                "initializer": keras.initializers.get(loc_initializer),
-                "regularizer": keras.regularizers.get(loc_regularizer),
-                "constraint": keras.constraints.get(loc_constraint),
-            },
-            "untransformed_scale": {
-                "initializer": keras.initializers.get(untransformed_scale_initializer),
-                "regularizer": keras.regularizers.get(untransformed_scale_regularizer),
-                "constraint": keras.constraints.get(untransformed_scale_constraint),
-            },
+            kind: {
+                what: getattr(keras, f"{what}s").get(given[f"{kind}_{what}"])
+                for what in ("initializer", "regularizer", "constraint")
+            }
+            for kind in ("loc", "untransformed_scale")
         }
 
     def __call__(

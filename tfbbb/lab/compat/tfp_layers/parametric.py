@@ -106,13 +106,14 @@ class _Independent(Parametric):
             *(_with_event_shape(part, event_shape) for part in parts),
             validate_args=validate_args,
         )
-        return tfd.Independent(base, np.size(event_shape), validate_args=validate_args)
+        rank = np.asarray(event_shape).size
+        return tfd.Independent(base, rank, validate_args=validate_args)
 
     @classmethod
     def params_size(cls, event_shape: Shape = ()) -> int:
         """Returns the number of parameters of one distribution."""
         # A Python integer, as Keras takes no other for a number of units.
-        return cls.num_params * int(np.prod(event_shape, dtype=np.int64))
+        return cls.num_params * int(np.prod(np.asarray(event_shape, np.int64)))
 
 
 @_register
@@ -120,7 +121,7 @@ class IndependentBernoulli(_Independent):
     """Independent Bernoulli variables of `prod(event_shape)` logits."""
 
     @classmethod
-    def new(
+    def new(  # type: ignore[override]
         cls,
         params: Tensor,
         event_shape: Shape = (),
@@ -133,7 +134,7 @@ class IndependentBernoulli(_Independent):
             validate_args=validate_args,
         )
         distribution = tfd.Independent(
-            bernoulli, np.size(event_shape), validate_args=validate_args
+            bernoulli, np.asarray(event_shape).size, validate_args=validate_args
         )
         # For `convert_to_tensor_fn=tfd.Bernoulli.logits`.
         give_bernoulli_parameters(distribution, bernoulli)
@@ -329,7 +330,7 @@ class MixtureLogistic(_Mixture):
 
 def _with_event_shape(params: tf.Tensor, event_shape: Shape) -> tf.Tensor:
     """Reshapes [..., prod(event_shape)] to [..., *event_shape]."""
-    sizes = np.reshape(event_shape, -1).astype(np.int32)
+    sizes = np.asarray(event_shape, np.int32).reshape(-1)
     return tf.reshape(params, tf.concat([tf.shape(params)[:-1], sizes], axis=0))
 
 

@@ -65,7 +65,7 @@ class VariableLayer(ReadsConfig, keras.Layer):
             "regularizer": keras.regularizers.get(regularizer),
             "constraint": keras.constraints.get(constraint),
         }
-        self._shape = tuple(int(n) for n in np.reshape(shape, -1))
+        self._shape = tuple(int(n) for n in np.asarray(shape).reshape(-1))
         self._var = self.add_weight(
             name="constant",
             shape=self._shape,

@@ -71,12 +71,13 @@ _FUNCTIONS = tuple(name for name in _SHARED if name.endswith("_fn"))
 
 def known_size(layer: keras.Layer, input_shape: Shape, axis: int) -> int:
     """Returns the size of an axis on which the shapes of a layer's weights depend."""
-    if input_shape[axis] is None:
+    size = input_shape[axis]
+    if size is None:
         raise ValueError(
             f"The size of axis {axis} of the input of '{layer.name}' must be known. "
             f"Received: input_shape={input_shape}"
         )
-    return int(input_shape[axis])
+    return int(size)
 
 
 class WeightPosterior(ReadsConfig, keras.Layer):

@@ -56,7 +56,6 @@ def test_other_shapes_are_refused_by_name(shape, places, widths, wanted):
         (likelihoods.Poisson, 1, np.arange(6).reshape(2, 3)),
         (likelihoods.Bernoulli, 1, np.arange(6).reshape(2, 3) % 2),
         (likelihoods.Categorical, 4, np.arange(6).reshape(2, 3) % 4),
-        (lambda: likelihoods.OrderedLogistic(4), 1, np.arange(6).reshape(2, 3) % 4),
     ],
 )
 def test_all_likelihoods_follow_the_rule(kind, units, targets):

@@ -67,7 +67,6 @@ CASES = {
     "NegativeBinomial": (likelihoods.NegativeBinomial(), None, COUNTS, "weight"),
     "Categorical": (likelihoods.Categorical(), 3, LABELS, "local"),
     "Bernoulli": (likelihoods.Bernoulli(), 1, LABELS % 2, "local"),
-    "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
 }
 
 ENGINES = ("numpy", "tensorflow")

@@ -17,7 +17,7 @@ PLACES = [(), (2,)]
 SHORT = (
     {
         *("normal, heteroscedastic", "multivariate_normal", "negative_binomial"),
-        *("categorical", "ordered_logistic", "zero_inflated, log_normal"),
+        *("categorical", "grades", "zero_inflated, log_normal"),
     },
     {"normal", "categorical"},
 )

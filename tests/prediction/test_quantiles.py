@@ -9,7 +9,6 @@ from tfbbb.bayes.likelihoods import (
     LogNormal,
     NegativeBinomial,
     Normal,
-    OrderedLogistic,
     Poisson,
 )
 from tfbbb.prediction import quantiles as module
@@ -161,18 +160,6 @@ def test_quantile_of_huge_counts_is_exact(rate):
     assert np.all(np.stack(before, axis=1) < wanted)
     reached = [Mixture(likelihood, values).cdf(found[:, q]) for q in range(len(LEVELS))]
     assert np.all(np.stack(reached, axis=1) >= wanted)
-
-
-def test_quantile_of_ordered_classes_is_the_first_reaching_the_level():
-    likelihood = OrderedLogistic(5)
-    likelihood.build((None, 1))
-    values = outputs(1, spread=2.0)
-    found = quantiles(likelihood, LEVELS, values).numpy()
-    assert found.shape == (ROWS, len(LEVELS), 1)
-    below = np.cumsum(likelihood.probabilities(values).numpy().mean(axis=1), axis=-1)
-    for index, level in enumerate(LEVELS):
-        expected = np.minimum(np.sum(below < level, axis=-1), 4)
-        np.testing.assert_array_equal(found[:, index, 0], expected)
 
 
 @pytest.mark.parametrize("likelihood", [Normal(scale=0.5), Poisson()])

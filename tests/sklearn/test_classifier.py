@@ -44,7 +44,7 @@ def test_ordered_categories_keep_their_order():
     x, codes = blobs(60)
     levels = [3, 1, 2]
     y = pd.Series(pd.Categorical.from_codes(codes, levels, ordered=True))
-    model = classifier(likelihood="ordered_logistic", **SHORTEST).fit(x, y)
+    model = classifier(**SHORTEST).fit(x, y)
     assert model.classes_.tolist() == levels
     chosen = model.predict_proba(x).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(x), np.array(levels)[chosen])

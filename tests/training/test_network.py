@@ -43,7 +43,6 @@ OF_TARGET = {
     "negative_binomial": "count",
     "categorical": "side",
     "bernoulli": "side",
-    "ordered_logistic": "grade",
 }
 assert set(OF_TARGET) == set(likelihoods.names())
 
@@ -143,7 +142,6 @@ def test_the_same_seed_makes_the_same_network():
     [
         ("number", {"likelihood": "categorical"}, "is for a classification, but"),
         ("grade", {"likelihood": "bernoulli"}, "has two classes, but the target"),
-        ("side", {"likelihood": "ordered_logistic"}, "the target 'side' is text"),
         ("number", {"prior": "empirical_normal"}, "needs at least 10 weights"),
     ],
 )

@@ -120,9 +120,6 @@ def _invert_steps(likelihood: Likelihood, levels: Tensor, outputs: Tensor) -> Te
         per_sample = likelihood.cdf(values[:, :, ops.newaxis], outputs)
         return average_over_draws(likelihood, per_sample, axis=2) >= wanted
 
-    if likelihood.task == "classification":
-        one = ops.ones_like(likelihood.cdf(0.0, outputs)[:, :, 0] + wanted)
-        return least_integer(reaches, -one, (likelihood.num_classes - 1.0) * one)
     mean, variance = _moments(likelihood, outputs)
     return least_integer(reaches, *bracket_of_counts(wanted, mean, variance))
 

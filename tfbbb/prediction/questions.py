@@ -27,7 +27,7 @@ class Question:
             classes 1) or `"y"` (k; of classes none, because y is an index). Answers are
             in raw units, float64 but for y and for sets, which are booleans.
         arguments: The arguments beside the outputs [rows, S, ..., P]: any of
-            `targets`; `values`, numbers [rows, ..., k] (of ordered classes k is 1);
+            `targets`; `values`, numbers [rows, ..., k];
             `levels` [Q]; `times`, numbers [Q] of all rows; `draws`, the draw that each
             sample belongs to, [rows, n]; and `noise`, standard normals
             [rows, n, ..., noise_size].
@@ -99,9 +99,7 @@ def _sample(recalibration: Any, mixture: Any, draws: Tensor, noise: Tensor) -> T
 
 def _survival(recalibration: Any, mixture: Any, times: ArrayLike) -> Tensor:
     rows, _, *places, _ = mixture.outputs.shape
-    # Of ordered classes, the index is the number.
-    width = getattr(mixture.likelihood, "num_targets", 1)
-    like = np.ones((rows, *places, width))
+    like = np.ones((rows, *places, mixture.likelihood.num_targets))
     up_to = [recalibration.cdf(mixture, time * like) for time in np.ravel(times)]
     return 1.0 - ops.stack(up_to, axis=1)
 

@@ -288,11 +288,11 @@ class Predictive:
         Returns:
             [rows, k] for one probability, [rows, Q, k] for Q of them.
 
-        For counts and ordered classes it is the least number whose probability of being
+        For counts and grades it is the least number whose probability of being
         reached is p or more.
 
         Raises:
-            ValueError: For unordered classes, or a probability of 0 or 1 or beyond.
+            ValueError: For classes, or a probability of 0 or 1 or beyond.
         """
         found = self.ask("quantiles", p)
         return found[:, 0] if np.ndim(p) == 0 else found
@@ -324,7 +324,7 @@ class Predictive:
             them.
 
         Raises:
-            ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
+            ValueError: For classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
         question = "joint_intervals" if joint else "intervals"
@@ -361,10 +361,10 @@ class Predictive:
 
         Args:
             y: Targets as for `log_prob`, or numbers [rows, k] that need be none (of
-                one target, and of ordered classes, also [rows]).
+                one target also [rows]).
 
         Raises:
-            ValueError: For unordered classes.
+            ValueError: For classes.
         """
         return self.ask("cdf", y)
 
@@ -378,7 +378,7 @@ class Predictive:
             [rows, k] for one time, [rows, T, k] for T of them.
 
         Raises:
-            ValueError: For unordered classes, or a time that is not finite.
+            ValueError: For classes, or a time that is not finite.
         """
         found = self.ask("survival", times)
         return found[:, 0] if np.ndim(times) == 0 else found

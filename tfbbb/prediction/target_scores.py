@@ -33,8 +33,8 @@ def is_of_classes(prediction: object) -> bool:
 
 
 def is_discrete(prediction: object) -> bool:
-    """Returns whether the targets are counts or classes, whose F is a step function."""
-    return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
+    """Returns whether the targets are whole numbers, whose F is a step function."""
+    return bool(getattr(prediction, "discrete", False))
 
 
 def has_steps(prediction: object) -> bool:
@@ -135,13 +135,7 @@ def ordered_values(
     prediction: Predictive | CrossFitted, targets: ArrayLike
 ) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
-    # Of numbers they are: a recalibrated mean may take dozens of quantiles.
-    if not is_of_classes(prediction):
-        return targets[..., :1] if getattr(prediction, "censored", False) else targets
-    if len(targets.shape) == len(prediction.mean.shape):
-        return targets
-    # Indices of ordered classes, [rows, ...].
-    return ops.cast(targets, "float64")[..., np.newaxis]
+    return targets[..., :1] if getattr(prediction, "censored", False) else targets
 
 
 def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:

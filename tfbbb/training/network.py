@@ -79,25 +79,7 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
             f"The likelihood '{part.name}' has two classes, but the target "
             f"{schema.target.name!r} has {num_classes}; use 'categorical'."
         )
-    if part.family.integer_classes:
-        if not _is_ordered(schema.classes):
-            raise SpecError(
-                f"The likelihood '{part.name}' needs whole numbers as classes, "
-                f"but the target {schema.target.name!r} is text; number its classes."
-            )
-        options["num_classes"] = num_classes
     return likelihoods.make(part.name, **options)
-
-
-def _is_ordered(classes: tuple[str, ...]) -> bool:
-    """Returns whether classes, which are sorted as text, are sorted as numbers too."""
-    if classes == ("false", "true"):
-        return True
-    try:
-        numbers = [int(label) for label in classes]
-    except ValueError:
-        return False
-    return numbers == sorted(numbers)
 
 
 def _layer(

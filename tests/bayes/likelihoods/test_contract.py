@@ -10,8 +10,6 @@ from scipy import stats
 from tfbbb import likelihoods
 
 NUM_CLASSES = 4
-# What a likelihood cannot be made without.
-ARGUMENTS = {"ordered_logistic": {"num_classes": NUM_CLASSES}}
 METHODS = ("parameters", "mean", "variance")
 
 
@@ -30,7 +28,7 @@ def kinds():
 
 
 def made(name, arguments):
-    return type(likelihoods.get(name))(**ARGUMENTS.get(name, {}), **arguments)
+    return type(likelihoods.get(name))(**arguments)
 
 
 EVERY = list(kinds())

@@ -1,32 +1,63 @@
-"""Grades: numbers with the probabilities of ordered classes."""
+"""Grades: few whole numbers, each with its probability."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import special
+from scipy import special, stats
 
 from tests.bayes.likelihoods.test_contract import built
 from tfbbb import likelihoods
+from tfbbb.bayes.likelihoods.grades import log_probabilities_between
 from tfbbb.prediction.recalibration.from_outputs import predictive_from_outputs
 
 
-def test_probabilities_are_those_of_ordered_classes():
-    grades, classes = likelihoods.Grades(1, 5), likelihoods.OrderedLogistic(5)
-    values = np.random.default_rng(0).choice(5, 300, p=[0.1, 0.4, 0.2, 0.05, 0.25])
-    for likelihood in (grades, classes):
-        likelihood.build((None, 1))
-    grades.adapt(values + 1)
-    classes.adapt(values)
-    outputs = tf.constant(np.linspace(-2.0, 2.0, 7)[:, np.newaxis], tf.float64)
-    expected = classes.probabilities(outputs).numpy()
-    every = np.arange(1.0, 6.0)
+@pytest.mark.parametrize("high", [2, 3, 7])
+def test_grades_are_where_a_logistic_variable_falls(high):
+    likelihood = likelihoods.Grades(1, high)
+    likelihood.build((None, 1))
+    generator = np.random.default_rng(0)
+    (raw,) = likelihood.trainable_variables
+    raw.assign(generator.normal(size=raw.shape))
+    outputs = generator.normal(size=(6, 1))
+    found = {k: x.numpy() for k, x in likelihood.parameters(outputs).items()}
+    assert np.all(np.diff(found["cutpoints"]) > 0.0)
+    below = stats.logistic(found["loc"][..., np.newaxis]).cdf(found["cutpoints"])
+    cumulative = np.concatenate([below[:, 0], np.ones((6, 1))], axis=-1)
+    expected, every = np.diff(cumulative, prepend=0.0), np.arange(1.0, high + 1.0)
     for place, grade in enumerate(every):
-        found = grades.prob(np.full((7, 1), grade), outputs)
-        np.testing.assert_allclose(found[:, 0], expected[:, place], rtol=1e-6)
-    np.testing.assert_allclose(grades.mean(outputs)[:, 0], expected @ every, rtol=1e-6)
-    square = np.square(every - (expected @ every)[:, np.newaxis])
-    variance = np.sum(expected * square, axis=1)
-    np.testing.assert_allclose(grades.variance(outputs)[:, 0], variance, rtol=1e-6)
+        values = np.full((6, 1), grade)
+        np.testing.assert_allclose(
+            likelihood.cdf(values + 0.5, outputs)[:, 0], cumulative[:, place]
+        )
+        np.testing.assert_allclose(
+            likelihood.log_prob(values, outputs), np.log(expected[:, place])
+        )
+        for other in (grade - 0.5, -grade, grade + high):
+            assert not likelihood.prob(np.full((6, 1), other), outputs).numpy().any()
+    mean = expected @ every
+    np.testing.assert_allclose(likelihood.mean(outputs)[:, 0], mean, rtol=1e-6)
+    variance = np.sum(expected * np.square(every - mean[:, np.newaxis]), axis=1)
+    np.testing.assert_allclose(likelihood.variance(outputs)[:, 0], variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log_probabilities_keep_their_digits_far_from_the_cutpoints(dtype):
+    location = np.array([[-90.0], [-30.0], [30.0], [90.0]])
+    lower, upper = -1.0 - location, 1.0 - location
+    log_expit = special.log_expit
+    between = log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper))
+    expected = np.concatenate([log_expit(lower), between, log_expit(-upper)], axis=-1)
+    cutpoints = tf.constant([-1.0, 1.0], dtype)
+    found = log_probabilities_between(tf.constant(location, dtype), cutpoints)
+    # What is below 1e-38 has no place in single precision.
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-38)
+
+
+def test_quantile_of_a_level_reached_exactly_is_its_grade():
+    likelihood = likelihoods.Grades(1, 2)
+    likelihood.build((None, 1))
+    assert float(likelihood.cdf([[1.0]], [[0.0]])[0, 0]) == 0.5
+    assert likelihood.quantile(0.5, [[0.0]]).numpy().tolist() == [[1.0]]
 
 
 def test_a_prediction_has_the_probability_of_each_grade():

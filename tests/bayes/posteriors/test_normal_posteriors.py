@@ -171,14 +171,13 @@ def test_matrix_normal_refuses_an_unknown_covariance():
         posteriors.MatrixNormal("banded")
 
 
-def test_full_covariance_normal_refuses_many_weights_with_a_remedy():
-    with pytest.raises(ValueError, match=r"'low_rank_normal'.*shape=\(4097,\)"):
-        variational_weight("full_covariance_normal", shape=(4097,))
-
-
-def test_matrix_normal_refuses_many_rows_with_a_remedy():
-    with pytest.raises(ValueError, match=r"'low_rank_normal'.*4097 rows and 1 columns"):
-        variational_weight("matrix_normal", shape=(4097, 1))
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("full_covariance_normal", (4097,)), ("matrix_normal", (4097, 1))],
+)
+def test_a_covariance_of_many_weights_is_refused_with_a_remedy(name, shape):
+    with pytest.raises(ValueError, match=rf"'{name}'.*'low_rank_normal'.*=\(4097,"):
+        variational_weight(name, shape=shape)
 
 
 def test_scale_of_the_rows_of_a_matrix_normal_is_pinned():

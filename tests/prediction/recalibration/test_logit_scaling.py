@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.prediction.recalibration.known_models import DRAWS, X, drawn, network
-from tfbbb.bayes.likelihoods import Categorical, OrderedLogistic
+from tfbbb.bayes.likelihoods import Categorical
 from tfbbb.prediction.recalibration import Platt, VectorScaling, choose
 from tfbbb.prediction.recalibration.factors import scaled
 from tfbbb.prediction.recalibration.from_outputs import apply, predictive_from_outputs
@@ -110,10 +110,9 @@ def test_a_factor_divides_all_logits():
     assert found == Platt(0.25, [0.1, 0.2])
 
 
-@pytest.mark.parametrize("likelihood", [OrderedLogistic(3), "normal"])
-def test_logits_of_classes_without_an_order_are_needed(likelihood):
-    model = network(1, likelihood)
-    with pytest.raises(ValueError, match=r"classes without an order.*Received"):
+def test_logits_of_classes_are_needed():
+    model = network(1, "normal")
+    with pytest.raises(ValueError, match=r"Only classes have logits.*Received"):
         model.recalibrate(X[:50], np.zeros(50, int), "platt")
 
 

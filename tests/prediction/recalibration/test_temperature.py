@@ -9,14 +9,12 @@ from tests.prediction.recalibration.known_models import (
     network,
     shared_network,
 )
-from tfbbb.bayes.likelihoods import OrderedLogistic
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.recalibration import Temperature
 
 CLASSES = {
     "categorical": lambda: (4, "categorical"),
     "bernoulli": lambda: (1, "bernoulli"),
-    "ordered": lambda: (1, OrderedLogistic(4)),
 }
 
 
@@ -30,7 +28,7 @@ def labels_at(temperature, model, x, seed=0):
 # Classes of each kind in short, half of them of members.
 @pytest.mark.parametrize(
     ("name", "members"),
-    [("categorical", None), ("bernoulli", 2), ("ordered", None)],
+    [("categorical", None), ("bernoulli", 2)],
 )
 def test_the_temperature_of_the_labels_is_recovered(name, members):
     units, likelihood = CLASSES[name]()
@@ -65,15 +63,11 @@ def test_the_temperature_of_the_labels_is_recovered(name, members):
 def test_the_logits_of_every_draw_are_divided(name):
     units, likelihood = CLASSES[name]()
     model = network(units, likelihood, spread=1e-6)
-    # Of one draw, all of them being alike: log odds, for ordered classes those of
-    # being below.
+    # Of one draw, all of them being alike: log odds.
     raw = model.predictive(X[:5]).probabilities
     model.recalibration = Temperature(2.5)
     tempered = model.predictive(X[:5]).probabilities
-    if name.startswith("ordered"):
-        before, after = (special.logit(p.cumsum(1)[:, :-1]) for p in (raw, tempered))
-    else:
-        before, after = (np.log(p[:, 1:] / p[:, :1]) for p in (raw, tempered))
+    before, after = (np.log(p[:, 1:] / p[:, :1]) for p in (raw, tempered))
     np.testing.assert_allclose(after, before / 2.5, rtol=1e-3, atol=1e-4)
 
 

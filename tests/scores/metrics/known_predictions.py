@@ -99,20 +99,6 @@ class Classes:
         raise ValueError("Classes have no order and hence no quantiles.")
 
 
-class OrderedClasses(Classes):
-    """Classes of which one is more than the other."""
-
-    def cdf(self, y):
-        cumulative = self.probabilities.cumsum(axis=-1)
-        index = np.asarray(y).astype(int).reshape(-1, 1)
-        return np.take_along_axis(cumulative, index, axis=1)
-
-    def quantile(self, p):
-        cumulative = self.probabilities.cumsum(axis=-1)[:, None]
-        reached = cumulative[..., :-1] < np.atleast_1d(p)[:, None]
-        return reached.sum(axis=-1)[..., None].astype(float)
-
-
 def normals(rows=50, draws=7, targets=1, seed=0):
     """Returns a mixture of normals of random means and standard deviations."""
     generator = np.random.default_rng(seed)
@@ -121,10 +107,10 @@ def normals(rows=50, draws=7, targets=1, seed=0):
     return Mixture(stats.norm(generator.normal(3.0, 1.0, size=shape), scales))
 
 
-def classes(rows=50, num_classes=4, draws=5, seed=0, kind=Classes):
+def classes(rows=50, num_classes=4, draws=5, seed=0):
     """Returns random probabilities of classes."""
     logits = np.random.default_rng(seed).normal(size=(draws, rows, num_classes))
-    return kind(special.softmax(1.5 * logits, axis=-1))
+    return Classes(special.softmax(1.5 * logits, axis=-1))
 
 
 def labels(prediction, seed=1):

@@ -4,7 +4,6 @@ from scipy import stats
 
 from tests.scores.metrics.known_predictions import (
     Mixture,
-    OrderedClasses,
     classes,
     labels,
     normals,
@@ -24,11 +23,10 @@ def calibrated():
     counts = Mixture(
         stats.poisson(np.linspace(0.2, 6.0, ROWS)[None, :, None]), discrete=True
     )
-    normal, ordered = normals(rows=ROWS), classes(rows=ROWS, kind=OrderedClasses)
+    normal = normals(rows=ROWS)
     return {
         "numbers": (normal, values(normal)),
         "counts": (counts, values(counts)),
-        "ordered classes": (ordered, labels(ordered)),
     }
 
 

@@ -4,7 +4,6 @@ from scipy import integrate, stats
 
 from tests.scores.metrics.known_predictions import (
     Mixture,
-    OrderedClasses,
     classes,
     labels,
     normals,
@@ -75,14 +74,6 @@ def test_crps_of_counts_equals_the_sum_over_integers(rate):
     np.testing.assert_allclose(
         crps(prediction, y, per_row=True), expected, rtol=1e-4, atol=1e-5
     )
-
-
-def test_crps_of_ordered_classes_is_the_ranked_probability_score():
-    prediction = classes(kind=OrderedClasses)
-    y = labels(prediction)
-    below = prediction.probabilities.cumsum(axis=1)
-    expected = np.square(below - (np.arange(4) >= y[:, None])).sum(axis=1)
-    np.testing.assert_allclose(crps(prediction, y, per_row=True)[:, 0], expected)
 
 
 def test_crps_is_proper():

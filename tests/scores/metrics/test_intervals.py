@@ -4,7 +4,6 @@ from scipy import stats
 
 from tests.scores.metrics.known_predictions import (
     Mixture,
-    OrderedClasses,
     classes,
     labels,
     normals,
@@ -38,14 +37,6 @@ def test_coverage_of_counts_equals_that_of_the_quantiles():
     inside = (lower <= y) & (y <= upper)
     assert (interval_coverage(prediction, y, per_row=True) == inside).all()
     assert inside.mean() >= 0.9
-
-
-def test_coverage_of_ordered_classes_equals_that_of_the_quantiles():
-    prediction = classes(rows=300, kind=OrderedClasses)
-    y = labels(prediction)[:, None]
-    lower, upper = np.moveaxis(prediction.quantile([0.25, 0.75]), 1, 0)
-    inside = (lower <= y) & (y <= upper)
-    assert (interval_coverage(prediction, y, 0.5, per_row=True) == inside).all()
 
 
 def test_width_of_a_normal_equals_the_closed_form():

@@ -14,14 +14,14 @@ LIKELIHOODS = {
     "gamma": likelihoods.Gamma(),
     "normal_mixture": likelihoods.NormalMixture(2),
     "poisson": likelihoods.Poisson(),
-    "ordered_logistic": likelihoods.OrderedLogistic(4),
+    "grades": likelihoods.Grades(1, 4),
 }
 
 
 def step(name, draws, rows=5):
     """Returns the prediction of a step of random outputs."""
     likelihood = LIKELIHOODS[name]
-    num_outputs = likelihood.num_outputs(4 if name == "ordered_logistic" else 1)
+    num_outputs = likelihood.num_outputs(1)
     if not likelihood.built:
         likelihood.build((None, num_outputs))
     outputs = np.random.default_rng(0).normal(size=(rows, draws, num_outputs))

@@ -100,7 +100,7 @@ def test_a_posterior_that_counts_nothing_is_no_point():
 
     declared = OneOf(PosteriorPart, {"unknown": Unknown}, {"unknown": "A family."})
     model = ModelSpec.model_construct(posterior=declared.make("unknown"))
-    with pytest.raises(NotImplementedError, match="must implement `num_parameters`"):
+    with pytest.raises(NotImplementedError, match="must implement `declared`"):
         model.check_size(num_features=3, num_outputs=1)
 
 

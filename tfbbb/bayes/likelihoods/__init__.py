@@ -17,7 +17,6 @@ from tfbbb.bayes.likelihoods.log_normal import LogNormal
 from tfbbb.bayes.likelihoods.multivariate_normal import MultivariateNormal
 from tfbbb.bayes.likelihoods.normal import Normal
 from tfbbb.bayes.likelihoods.normal_mixture import NormalMixture
-from tfbbb.bayes.likelihoods.ordered_logistic import OrderedLogistic
 from tfbbb.bayes.likelihoods.student_t import StudentT
 from tfbbb.bayes.likelihoods.weibull import Weibull
 
@@ -55,7 +54,6 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "NormalMixture",
-    "OrderedLogistic",
     "Poisson",
     "StudentT",
     "Weibull",

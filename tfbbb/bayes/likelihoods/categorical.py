@@ -1,4 +1,4 @@
-"""The likelihood of unordered classes."""
+"""The likelihood of classes."""
 
 from __future__ import annotations
 

@@ -14,15 +14,11 @@ from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
-from tfbbb.bayes.likelihoods.ordered_logistic import (
-    cutpoints_of,
-    initial_cutpoints,
-    log_probabilities_between,
-)
-from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Regression
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Regression, positive
 
 # More have a distribution that is hardly told from a density.
 _MOST_GRADES = 50
+_SMALLEST_GAP = 1e-7
 Low = Annotated[Integer, Field(ge=0, le=1_000_000, description="Least grade.")]
 High = Annotated[Integer, Field(ge=1, le=1_000_000, description="Greatest grade.")]
 
@@ -33,10 +29,10 @@ class Grades(Regression):
 
         P(y <= c | f) = sigmoid(cutpoints[c] - loc),  c = low, ..., high - 1
 
-    as for `tfbbb.likelihoods.OrderedLogistic`, of numbers: their mean, quantiles and
-    intervals are grades, and `prob` has the probability of each. `loc` is an output of
-    the network. The cutpoints are learned, or outputs of the network after the k
-    locations (`heteroscedastic=True`): the first is free, and each of the others
+    The grade says between which cutpoints a logistic variable around `loc` lies. Means
+    and quantiles are numbers, and `prob` has the probability of each grade. `loc` is an
+    output of the network. The cutpoints are learned, or outputs of the network after
+    the k locations (`heteroscedastic=True`): the first is free, and each of the others
     exceeds the one before by a softplus. They start where the grades are as frequent as
     in the training targets for `loc = 0`.
 
@@ -101,8 +97,7 @@ class Grades(Regression):
 
     def _log_probabilities(self, outputs: Tensor) -> Tensor:
         """Returns the log probability of each grade, [..., k, C], from low to high."""
-        location, cutpoints = self._parts(outputs)
-        return log_probabilities_between(location, ops.zeros_like(location), cutpoints)
+        return log_probabilities_between(*self._parts(outputs))
 
     def _parts(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns locations [..., k, 1] and cutpoints [..., k, C - 1]."""
@@ -166,3 +161,30 @@ class Grades(Regression):
     def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         below = self._cumulative(outputs)
         return self.quantile(standard_normal_cdf(ops.cast(noise, below.dtype)), outputs)
+
+
+def initial_cutpoints(counts: np.ndarray) -> np.ndarray:
+    """Returns the cutpoints that give classes, [C, ...], these counts at `loc = 0`."""
+    below = np.cumsum(counts / counts.sum(axis=0), axis=0)[:-1]
+    return np.log(below) - np.log1p(-below)
+
+
+def cutpoints_of(initial: Tensor, raw: Tensor) -> Tensor:
+    """Returns increasing cutpoints, [..., C - 1], which are initial ones for 0."""
+    first = initial[..., :1] + raw[..., :1]
+    increments = (initial[..., 1:] - initial[..., :-1]) * positive(raw[..., 1:])
+    return ops.cumsum(ops.concat([first, increments], axis=-1), axis=-1)
+
+
+def log_probabilities_between(location: Tensor, cutpoints: Tensor) -> Tensor:
+    """Returns log probabilities of a logistic variable between cutpoints, [..., C]."""
+    # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
+    standardized = cutpoints - location
+    gaps = cutpoints[..., 1:] - cutpoints[..., :-1]
+    # Single precision may lose the distance of cutpoints far from 0.
+    gaps = ops.maximum(gaps, _SMALLEST_GAP)
+    end = ops.zeros_like(standardized[..., :1])
+    below_upper = ops.concat([ops.log_sigmoid(standardized), end], axis=-1)
+    above_lower = ops.concat([end, ops.log_sigmoid(-standardized)], axis=-1)
+    between = ops.log(-ops.expm1(-gaps)) + ops.zeros_like(standardized[..., 1:])
+    return below_upper + above_lower + ops.concat([end, between, end], axis=-1)

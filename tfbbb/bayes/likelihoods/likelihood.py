@@ -54,7 +54,6 @@ class Likelihood(_Layer):
             density; `prob` is this probability there.
         support: The numbers that a target may be; None for classes.
         binary: Whether there are exactly two classes.
-        integer_classes: Whether the classes must be whole numbers, whose order counts.
         integrates_location: Whether the location may have a variance, which the
             likelihood adds to the variance of the noise: see `with_location_variance`.
         has_expected_log_prob: Whether `expected_log_prob` is defined.
@@ -73,7 +72,6 @@ class Likelihood(_Layer):
     task: ClassVar[Task]
     support: Support | None = None
     binary: bool = False
-    integer_classes: bool = False
     ordered: bool = False
     masses: tuple[float, ...] = ()
     integrates_location: bool = False

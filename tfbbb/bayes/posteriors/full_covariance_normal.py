@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from tfbbb.base import array_ops as ops
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
-    MAX_COVARIANCE,
     NORMAL_ENTROPY,
-    AddWeight,
+    Declared,
     NormalPosterior,
     Parameters,
     Sizes,
@@ -46,35 +45,15 @@ class FullCovarianceNormal(NormalPosterior):
 
     has_output_variance = True
 
-    def num_parameters(self, shape: Sizes) -> int:
-        size = math.prod(shape)
-        return 2 * size + number_of_correlations(size)
-
     def covariance_size(self, shape: Sizes) -> int:
         return math.prod(shape)
 
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
         size = math.prod(shape)
-        if self.covariance_size(shape) > MAX_COVARIANCE:
-            raise ValueError(
-                f"The posterior 'full_covariance_normal' of {size} weights would take "
-                f"{size * (size + 1) // 2} numbers; it is for {MAX_COVARIANCE} weights "
-                "at most. Use 'low_rank_normal', 'matrix_normal' or "
-                f"'mean_field_normal'. Received: shape={shape}"
-            )
-        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
         return {
-            "mean": add_weight("mean", shape, mean_initializer),
-            "log_scale": add_weight("log_scale", (size,), log_scale),
-            "correlations": add_weight(
-                "correlations", (number_of_correlations(size),), "zeros"
-            ),
+            "mean": (shape, mean),
+            "log_scale": ((size,), self.initial_log_scale(fan_in)),
+            "correlations": ((number_of_correlations(size),), "zeros"),
         }
 
     def scale_tril(self, parameters: Parameters) -> Tensor:

@@ -11,7 +11,7 @@ from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
     MAX_COVARIANCE,
     NORMAL_ENTROPY,
-    AddWeight,
+    Declared,
     InitialScale,
     NormalPosterior,
     Parameters,
@@ -56,19 +56,10 @@ class JointNormal(NormalPosterior):
             )
         self.size = size
 
-    def num_parameters(self, shape: Sizes) -> int:
-        return math.prod(shape) * (1 + self.size)
-
     def covariance_size(self, shape: Sizes) -> int:
         return self.size
 
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
         number = math.prod(shape)
         if number > self.size:
             raise ValueError(
@@ -77,11 +68,9 @@ class JointNormal(NormalPosterior):
             )
         scale = math.exp(self.initial_log_scale(fan_in))
         return {
-            "mean": add_weight("mean", shape, mean_initializer),
-            "factor": add_weight(
-                "factor", (number, self.size), keras.initializers.Identity(scale)
-            ),
-            "first": add_weight("first", (), "zeros", trainable=False),
+            "mean": (shape, mean),
+            "factor": ((number, self.size), keras.initializers.Identity(scale)),
+            "first": ((), "zeros", False),
         }
 
     def noise_shape(self, shape: Sizes) -> Sizes:

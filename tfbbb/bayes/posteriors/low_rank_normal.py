@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
-    AddWeight,
+    Declared,
     InitialScale,
     NormalPosterior,
     Parameters,
@@ -64,28 +64,14 @@ class LowRankNormal(NormalPosterior):
         super().__init__(initial_scale)
         self.rank = positive_integer("rank", rank)
 
-    def num_parameters(self, shape: Sizes) -> int:
-        return math.prod(shape) * (2 + self.rank)
-
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
         log_scale = self.initial_log_scale(fan_in)
-        factor_scale = 0.1 * math.exp(log_scale) / math.sqrt(self.rank)
+        stddev = 0.1 * math.exp(log_scale) / math.sqrt(self.rank)
+        factor = {"class_name": "RandomNormal", "config": {"stddev": stddev}}
         return {
-            "mean": add_weight("mean", shape, mean_initializer),
-            "log_scale": add_weight(
-                "log_scale", shape, keras.initializers.Constant(log_scale)
-            ),
-            "factor": add_weight(
-                "factor",
-                (*shape, self.rank),
-                keras.initializers.RandomNormal(stddev=factor_scale),
-            ),
+            "mean": (shape, mean),
+            "log_scale": (shape, log_scale),
+            "factor": ((*shape, self.rank), factor),
         }
 
     def noise_shape(self, shape: Sizes) -> Sizes:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import choice
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.full_covariance_normal import (
@@ -16,9 +16,8 @@ from tfbbb.bayes.posteriors.full_covariance_normal import (
 )
 from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
-    MAX_COVARIANCE,
     NORMAL_ENTROPY,
-    AddWeight,
+    Declared,
     InitialScale,
     NormalPosterior,
     Parameters,
@@ -78,48 +77,26 @@ class MatrixNormal(NormalPosterior):
         super().__init__(initial_scale)
         self.covariance = choice("covariance", covariance, ("full", "eigenbasis"))
 
-    def num_parameters(self, shape: Sizes) -> int:
-        rows, columns = matrix_sides(shape)
-        if self.covariance == "eigenbasis":
-            return 2 * math.prod(shape) + rows**2 + columns**2
-        correlations = number_of_correlations(rows) + number_of_correlations(columns)
-        return math.prod(shape) + rows + columns + correlations
-
     def covariance_size(self, shape: Sizes) -> int:
         return max(matrix_sides(shape))
 
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
         rows, columns = matrix_sides(shape)
-        if max(rows, columns) > MAX_COVARIANCE:
-            raise ValueError(
-                f"The posterior 'matrix_normal' is for {MAX_COVARIANCE} rows and "
-                "columns at most. Use 'low_rank_normal'. "
-                f"Received: shape={shape}, which has {rows} rows and {columns} columns"
-            )
-        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
-        identity = keras.initializers.Identity()
-        own: dict[str, tuple[Sizes, Initializer]]
+        log_scale = self.initial_log_scale(fan_in)
         if self.covariance == "eigenbasis":
-            own = {
+            return {
+                "mean": (shape, mean),
                 "log_scale": ((rows, columns), log_scale),
-                "row_basis": ((rows, rows), identity),
-                "column_basis": ((columns, columns), identity),
+                "row_basis": ((rows, rows), "identity"),
+                "column_basis": ((columns, columns), "identity"),
             }
-        else:
-            own = {
-                "row_log_scale": ((rows,), "zeros"),
-                "column_log_scale": ((columns,), log_scale),
-                "row_correlations": ((number_of_correlations(rows),), "zeros"),
-                "column_correlations": ((number_of_correlations(columns),), "zeros"),
-            }
-        mean = add_weight("mean", shape, mean_initializer)
-        return {"mean": mean} | {name: add_weight(name, *own[name]) for name in own}
+        return {
+            "mean": (shape, mean),
+            "row_log_scale": ((rows,), "zeros"),
+            "column_log_scale": ((columns,), log_scale),
+            "row_correlations": ((number_of_correlations(rows),), "zeros"),
+            "column_correlations": ((number_of_correlations(columns),), "zeros"),
+        }
 
     def factors(self, parameters: Parameters) -> tuple[Tensor, Tensor, Tensor]:
         """Returns A, B and S of `W = M + A (S * Z) B^T`, where S broadcasts to Z."""

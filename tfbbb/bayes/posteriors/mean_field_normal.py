@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from tfbbb.base.lazy import keras, ops, tf
+from tfbbb.base.lazy import ops, tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
-    AddWeight,
+    Declared,
     NormalPosterior,
     Parameters,
     Sizes,
@@ -42,21 +42,9 @@ class MeanFieldNormal(NormalPosterior):
     factorised = True
     symmetric = True
 
-    def num_parameters(self, shape: Sizes) -> int:
-        return 2 * math.prod(shape)
-
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
-        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
-        return {
-            "mean": add_weight("mean", shape, mean_initializer),
-            "log_scale": add_weight("log_scale", shape, log_scale),
-        }
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
+        log_scale = self.initial_log_scale(fan_in)
+        return {"mean": (shape, mean), "log_scale": (shape, log_scale)}
 
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return _squared_exp(parameters["log_scale"])

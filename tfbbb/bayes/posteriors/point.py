@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
-    AddWeight,
+    Declared,
     Parameters,
     Posterior,
     Sizes,
@@ -41,17 +39,8 @@ class Point(Posterior):
     deterministic = True
     has_density = False
 
-    def num_parameters(self, shape: Sizes) -> int:
-        return math.prod(shape)
-
-    def add_variables(
-        self,
-        add_weight: AddWeight,
-        shape: Sizes,
-        fan_in: int,
-        mean_initializer: Initializer,
-    ) -> dict[str, keras.Variable]:
-        return {"mean": add_weight("mean", shape, mean_initializer)}
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
+        return {"mean": (shape, mean)}
 
     def noise_shape(self, shape: Sizes) -> Sizes:
         return (0,)

@@ -19,6 +19,8 @@ AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # The shape of a weight tensor.
 Sizes = tuple[int, ...]
+# Parameters by name: shape, initial values, and False for one that is not trained.
+Declared = dict[str, tuple[Any, ...]]
 # Largest size of a covariance matrix.
 MAX_COVARIANCE = 4096
 InitialScale = Annotated[
@@ -67,9 +69,8 @@ class Posterior(Strategy):
 
     def num_parameters(self, shape: Sizes) -> int:
         """Returns the number of parameters of q for a weight of this shape."""
-        raise NotImplementedError(
-            f"{type(self).__name__} must implement `num_parameters`."
-        )
+        declared = self.declared(shape, 1, "zeros")
+        return sum(math.prod(own) for own, *_ in declared.values())
 
     def covariance_size(self, shape: Sizes) -> int:
         """Returns the size of the largest covariance matrix for such a weight, or 0."""
@@ -97,6 +98,14 @@ class Posterior(Strategy):
             f"Received: posterior={self!r}, prior={prior!r}"
         )
 
+    def declared(self, shape: Sizes, fan_in: int, mean: Initializer) -> Declared:
+        """Returns shape and initial values of each variational parameter, by its name.
+
+        Initial values are a number or what `keras.initializers.get` takes: `mean` is
+        that of E[w]. `fan_in` is the number of inputs that one output unit sums over.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `declared`.")
+
     def add_variables(
         self,
         add_weight: AddWeight,
@@ -104,11 +113,22 @@ class Posterior(Strategy):
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
-        """Creates the variational parameters by `add_weight(name, shape, initializer)`.
-
-        `fan_in` is the number of inputs that one output unit sums over.
-        """
-        raise NotImplementedError
+        """Creates the parameters by `add_weight(name, shape, initializer)`."""
+        size = self.covariance_size(shape)
+        if size > MAX_COVARIANCE:
+            raise ValueError(
+                f"The posterior '{snake_case(type(self).__name__)}' would need a "
+                f"covariance matrix of {size} × {size} for this tensor, more than "
+                f"{MAX_COVARIANCE} × {MAX_COVARIANCE}. Use 'low_rank_normal' or "
+                f"'mean_field_normal'. Received: shape={shape}"
+            )
+        variables = {}
+        declared = self.declared(shape, fan_in, mean_initializer)
+        for name, (own, initial, *trainable) in declared.items():
+            if isinstance(initial, float):
+                initial = keras.initializers.Constant(initial)
+            variables[name] = add_weight(name, own, initial, *trainable)
+        return variables
 
     def noise_shape(self, shape: Sizes) -> Sizes:
         """Returns the shape of the standard normal noise behind one draw."""

@@ -48,7 +48,6 @@ class Temperature(Recalibration):
     T > 1 makes predictions less confident, T < 1 more confident; the most probable
     class under each draw does not change. The probabilities of the mixture, its
     entropy, mutual information, log probabilities and drawn labels change accordingly.
-    For ordered classes both cutpoints and location are divided by T.
 
     T minimises the negative log likelihood of the mixture on the n held-out rows. If
     it falls for ever, as when all of them are predicted right, T minimises it plus

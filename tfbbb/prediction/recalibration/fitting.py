@@ -197,8 +197,7 @@ def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conf
 
 def richer(likelihood: Likelihood) -> list[Recalibration]:
     """Returns recalibrations of the density with more numbers than the suitable one."""
-    is_classes = likelihood.task == "classification" and not likelihood.ordered
-    if not is_classes or likelihood.num_classes > _MOST_CLASSES:
+    if likelihood.task != "classification" or likelihood.num_classes > _MOST_CLASSES:
         return []
     return [Platt(), VectorScaling()]
 

@@ -79,10 +79,9 @@ class VectorScaling(Recalibration):
         return {"slopes": list(self.slopes), "offsets": list(self.offsets)}
 
     def check(self, likelihood: Likelihood) -> None:
-        if not isinstance(likelihood, Classification) or likelihood.ordered:
+        if not isinstance(likelihood, Classification):
             raise ValueError(
-                "Only classes without an order have logits to scale one by one; use "
-                "`'temperature'` for ordered classes. "
+                "Only classes have logits to scale one by one. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )
 

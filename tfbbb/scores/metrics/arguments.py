@@ -14,7 +14,7 @@ Args:
         `"epistemic"`, `"aleatoric"` or `"variance"`. Defaults to the entropy for
         classes. For numbers it defaults to the variance, and to the epistemic variance
         where rows from outside are to be found.
-    seed: Seed for counts and ordered classes: see `pit_values`.
+    seed: Seed for counts and grades: see `pit_values`.
     sample_weight: The weight of each row, [rows]; None for 1.
     name: Name of the metric; that of the score by default.
     dtype: Dtype of its sums.

@@ -54,7 +54,7 @@ def pit_values(prediction: Predictive, y: ArrayLike, *, seed: int = 0) -> np.nda
     """Computes `F(y)`, the predictive distribution function at each target, [rows, k].
 
     For a calibrated prediction the values are uniform from 0 to 1 (Dawid 1984). For
-    counts and ordered classes F is a step function: there each value is drawn uniformly
+    counts and grades F is a step function: there each value is drawn uniformly
     from its step, `F(y - 1) + v (F(y) - F(y - 1))` with v uniform (Czado et al. 2009),
     so that the values are uniform again.
 

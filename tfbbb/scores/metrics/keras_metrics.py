@@ -155,7 +155,7 @@ class BrierScore(PredictiveMetric):
 class CalibrationError(PredictiveMetric):
     """`calibration_error` of quantiles as a Keras metric.
 
-    Counts the targets of all minibatches. For counts and ordered classes the function
+    Counts the targets of all minibatches. For counts and grades the function
     draws a value within the step of F at random; the metric adds the expectation of
     that draw instead.
     """

@@ -165,7 +165,7 @@ def crps(prediction: Predictive, y: ArrayLike, *, per_row: bool = False) -> Any:
     at most 5e-4 and mostly 3e-5 of the mixture's standard deviation, and for components
     far apart 0.5 % of the gap. For counts the score is the sum over integers
     `sum_z (F(z) - 1{z >= y})^2`; more than 256 integers are summed in blocks of one F
-    each. For ordered classes this is the ranked probability score (Epstein 1969).
+    each. For grades this is the ranked probability score (Epstein 1969).
 
     Example:
 
@@ -189,7 +189,7 @@ def interval_coverage(
     For a calibrated prediction of n rows the coverage is `level`, with a standard
     deviation of `sqrt(level (1 - level) / n)`. Coverage does not depend on the width of
     the intervals: report it together with `interval_width`. Intervals of counts and
-    ordered classes have at least the probability `level`, and more if a single value
+    grades have at least the probability `level`, and more if a single value
     has a high probability.
 
     Example:
@@ -212,7 +212,7 @@ def interval_width(
     """Computes the mean width of central predictive intervals, in units of y.
 
     Among predictions with the right `interval_coverage`, narrower intervals are better
-    (Gneiting et al. 2007). For counts and ordered classes the width is the difference
+    (Gneiting et al. 2007). For counts and grades the width is the difference
     of the last and the first value of the interval, 0 for a single value.
 
     Example:

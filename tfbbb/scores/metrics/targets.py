@@ -10,7 +10,7 @@ from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
 
 # The predictions for which a score is defined: of numbers, of classes, with quantiles
-# (numbers, counts and ordered classes), or any.
+# (numbers, counts and grades), or any.
 Scored = Literal["numbers", "classes", "ordered", "any"]
 
 

@@ -49,7 +49,7 @@ def calibration_curve(
     p of n rows, up to chance: the count is Binomial(n, p), and at each level the band
     contains the count with probability `confidence`. A curve below the diagonal means
     that the intervals are too narrow, a curve above that they are too wide. For counts
-    and ordered classes u is drawn within its step, as by `tfbbb.metrics.pit_values`.
+    and grades u is drawn within its step, as by `tfbbb.metrics.pit_values`.
 
     Example:
 
@@ -120,7 +120,7 @@ def pit_histogram(
     count of a bin, with n rows and B bins, is Binomial(n, 1/B). The band contains all B
     counts with at least the probability `confidence` (Bonferroni); bars beyond the band
     have another colour. There is a bin for every ten rows by default, from 5 to 20. For
-    counts and ordered classes u is drawn within its step, as by
+    counts and grades u is drawn within its step, as by
     `tfbbb.metrics.pit_values`.
 
     Example:

@@ -2,7 +2,7 @@
 
 import math
 
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import tf
 from tfbbb.bayes.posteriors import Posterior, register
 from tfbbb.bayes.posteriors.posterior import InitialScale, sum_over_weights
 
@@ -16,17 +16,9 @@ class Laplace(Posterior):
     def __init__(self, initial_scale: InitialScale = 0.1):
         self.initial_scale = initial_scale
 
-    def num_parameters(self, shape):
-        return 2 * math.prod(shape)
-
-    def add_variables(self, add_weight, shape, fan_in, mean_initializer):
+    def declared(self, shape, fan_in, mean):
         log_scale = math.log(self.initial_scale / math.sqrt(2.0 * fan_in))
-        return {
-            "mean": add_weight("mean", shape, mean_initializer),
-            "log_scale": add_weight(
-                "log_scale", shape, keras.initializers.Constant(log_scale)
-            ),
-        }
+        return {"mean": (shape, mean), "log_scale": (shape, log_scale)}
 
     def mean(self, parameters, shape):
         return parameters["mean"]

@@ -4,8 +4,6 @@ from scipy import stats
 
 from tests.scores.metrics.known_predictions import (
     Mixture,
-    classes,
-    labels,
     normals,
     values,
 )

@@ -17,13 +17,8 @@ from tfbbb.bayes.estimators.score_function import ScoreFunction
 from tfbbb.bayes.estimators.weight import Weight
 from tfbbb.bayes.posteriors import Posterior
 
-names, get, make, serialize, deserialize = (
-    registry.names,
-    registry.get,
-    registry.make,
-    registry.serialize,
-    registry.deserialize,
-)
+names, get, make = registry.names, registry.get, registry.make
+serialize, deserialize = registry.serialize, registry.deserialize
 
 
 def check(

@@ -12,13 +12,8 @@ from tfbbb.bayes.kl_schedules.schedules import (
     registry,
 )
 
-names, get, make, serialize, deserialize = (
-    registry.names,
-    registry.get,
-    registry.make,
-    registry.serialize,
-    registry.deserialize,
-)
+names, get, make = registry.names, registry.get, registry.make
+serialize, deserialize = registry.serialize, registry.deserialize
 
 
 __all__ = [

@@ -20,13 +20,8 @@ from tfbbb.bayes.likelihoods.normal_mixture import NormalMixture
 from tfbbb.bayes.likelihoods.student_t import StudentT
 from tfbbb.bayes.likelihoods.weibull import Weibull
 
-names, get, make, serialize, deserialize = (
-    registry.names,
-    registry.get,
-    registry.make,
-    registry.serialize,
-    registry.deserialize,
-)
+names, get, make = registry.names, registry.get, registry.make
+serialize, deserialize = registry.serialize, registry.deserialize
 
 
 def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:

@@ -83,18 +83,13 @@ class Beta(MeanConcentration):
                 "The bounds must be finite numbers, `low` smaller than `high`. "
                 f"Received: low={low!r}, high={high!r}"
             )
-        self.low = low
-        self.high = high
-        _ = self.support  # Raises ValueError if no number lies between the bounds.
+        self.low, self.high = low, high
+        # Raises ValueError if no number lies between the bounds.
+        self.support = self.support_of(low, high)
 
     @classmethod
     def support_of(cls, low: float = 0.0, high: float = 1.0, **options: Any) -> Support:
         return Support(low, high, closed=False)
-
-    @property
-    def support(self) -> Support:  # type: ignore[override]
-        """The numbers strictly between the bounds."""
-        return self.support_of(self.low, self.high)
 
     _widest_range = (-_LARGEST_LOGIT, _LARGEST_LOGIT)
 

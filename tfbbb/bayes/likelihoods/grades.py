@@ -66,15 +66,11 @@ class Grades(Regression):
                 f"{_MOST_GRADES} at most. Received: low={low}, high={high}"
             )
         self.low, self.high = low, high
+        self.support = self.support_of(low, high)
 
     @classmethod
     def support_of(cls, low: int = 1, high: int = 5, **options: Any) -> Support:
         return Support(low, high, integer=True)
-
-    @property
-    def support(self) -> Support:  # type: ignore[override]
-        """The whole numbers from the least to the greatest grade."""
-        return self.support_of(self.low, self.high)
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {"cutpoints": (self.high - self.low) * num_targets}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -102,14 +102,8 @@ class Inflated(Regression):
     def adapted(self) -> bool:
         return self.base.adapted
 
-    def adapt(
-        self,
-        targets: ArrayLike,
-        counted: ArrayLike = None,
-        double: bool = False,
-        exposures: ArrayLike = None,
-    ) -> None:
-        (values,) = self._counted_values(targets, counted)
+    def adapt_to_columns(self, every: Sequence[np.ndarray], double: bool) -> None:
+        (values,) = every
         counts = np.stack([(values == value).sum(axis=0) for value in self._inflated])
         others = [column[~np.isin(column, self._inflated)] for column in values.T]
         if not all(map(len, others)):
@@ -288,6 +282,7 @@ class ZeroInflated(Inflated):
     ):
         given = {"heteroscedastic": heteroscedastic, "standardize": standardize}
         super().__init__(_made(base, given, self._values), (0.0,), **kwargs)
+        self.support = self.support_of(self.base)
 
     @classmethod
     def support_of(
@@ -300,11 +295,6 @@ class ZeroInflated(Inflated):
             support = registry.classes[name].support
         assert support is not None
         return support if support.integer else Support(0.0, support.high)
-
-    @property
-    def support(self) -> Support:  # type: ignore[override]
-        """The numbers from 0 on, or counts."""
-        return self.support_of(self.base)
 
     def get_config(self) -> Config:
         base = type(self.base)
@@ -394,12 +384,8 @@ class InflatedBeta(Inflated):
         base = Beta.with_values({"low": low, "high": high, **given}, self._values)
         super().__init__(base, (low, high), **kwargs)
         self.low, self.high = low, high
+        self.support = self.support_of(low, high)
 
     @classmethod
     def support_of(cls, low: float = 0.0, high: float = 1.0, **options: Any) -> Support:
         return Support(low, high)
-
-    @property
-    def support(self) -> Support:  # type: ignore[override]
-        """The numbers from the lower to the upper bound."""
-        return self.support_of(self.low, self.high)

@@ -230,34 +230,6 @@ class Regression(Likelihood):
         double: bool = False,
         exposures: ArrayLike = None,
     ) -> None:
-        if self._widest_range is not None or not self._adapted.numpy():
-            every = self._counted_values(targets, counted, exposures)
-            self.adapt_to_columns(every, double)
-
-    def adapt_to_columns(self, every: Sequence[np.ndarray], double: bool) -> None:
-        """Adapts to targets [n, k], and to exposures [n, 1] if there are any."""
-        bounds = self._widest_range is not None
-        if not self._adapted.numpy():
-            self._smallest_spread = _SMALLEST_SPREADS[double]
-            shift, scale = self._shift_and_scale(*every)
-            self.target_shift.assign(shift)
-            self.target_scale.assign(scale)
-            if bounds:
-                self._assign_range(*self._range(*every))
-            self._adapted.assign(1.0)
-        elif bounds:
-            low, high = self._range(*every)
-            self._assign_range(
-                np.minimum(low, self.target_low), np.maximum(high, self.target_high)
-            )
-
-    def _counted_values(
-        self,
-        targets: ArrayLike,
-        counted: ArrayLike = None,
-        exposures: ArrayLike = None,
-    ) -> list[np.ndarray]:
-        """Returns targets, and exposures, of the rows and places that count."""
         values = self.check_targets(targets, counted)
         every = [values]
         if self.exposure:
@@ -265,15 +237,29 @@ class Regression(Likelihood):
         if counted is not None:
             kept = over_targets(counted, values).all(axis=-1)
             every = [each[kept] for each in every]
-        return [each.reshape(-1, each.shape[-1]) for each in every]
+        rows = [each.reshape(-1, each.shape[-1]) for each in every]
+        self.adapt_to_columns(rows, double)
+
+    def adapt_to_columns(self, every: Sequence[np.ndarray], double: bool) -> None:
+        """Adapts to targets [n, k], and to exposures [n, 1] if there are any."""
+        known = bool(self._adapted.numpy())
+        if not known:
+            self._smallest_spread = _SMALLEST_SPREADS[double]
+            shift, scale = self._shift_and_scale(*every)
+            self.target_shift.assign(shift)
+            self.target_scale.assign(scale)
+            self._adapted.assign(1.0)
+        if self._widest_range is not None:
+            low, high = self._range(*every)
+            if known:
+                low = np.minimum(low, self.target_low)
+                high = np.maximum(high, self.target_high)
+            self.target_low.assign(low)
+            self.target_high.assign(high)
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the range of the targets in the units of the locations, [k] each."""
         return values.min(axis=0), values.max(axis=0)
-
-    def _assign_range(self, low: np.ndarray, high: np.ndarray) -> None:
-        self.target_low.assign(low)
-        self.target_high.assign(high)
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean and standard deviation of each column, [k] each."""

@@ -17,12 +17,8 @@ from tfbbb.bayes.posteriors.posterior import (
 )
 from tfbbb.bayes.posteriors.tfp_distribution import TFPDistribution
 
-names, make, serialize, deserialize = (
-    registry.names,
-    registry.make,
-    registry.serialize,
-    registry.deserialize,
-)
+names, make = registry.names, registry.make
+serialize, deserialize = registry.serialize, registry.deserialize
 
 
 def get(identifier: Any) -> Any:

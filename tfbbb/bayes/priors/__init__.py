@@ -14,12 +14,8 @@ from tfbbb.bayes.priors.scale_mixture_normal import ScaleMixtureNormal
 from tfbbb.bayes.priors.student_t import StudentT
 from tfbbb.bayes.priors.tfp_distribution import TFPDistribution
 
-names, make, serialize, deserialize = (
-    registry.names,
-    registry.make,
-    registry.serialize,
-    registry.deserialize,
-)
+names, make = registry.names, registry.make
+serialize, deserialize = registry.serialize, registry.deserialize
 
 
 def get(identifier: Any) -> Any:

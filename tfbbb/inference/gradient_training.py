@@ -7,7 +7,13 @@ import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import ArrayLike, Identifier, LearningRate, Structure
+from tfbbb.base.types import (
+    ArrayLike,
+    Identifier,
+    LearningRate,
+    Options,
+    Structure,
+)
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model, dropping_layers
@@ -47,13 +53,20 @@ class GradientTraining(InferenceMethod):
         verbose: int | str = "auto",
     ) -> BayesianModel:
         """Returns the trained model."""
-        model = as_bayesian_model(model, likelihood)
-        points = self._start(model)
+        points = self._start(as_bayesian_model(model, likelihood))
         batches = Batches(x, y, sample_weight, self.batch_size)
-        optimizer = self._optimizer(batches)
-        figures = self.train(points, optimizer, x, y, sample_weight, verbose)
-        result = self._posterior(points, optimizer)
-        result.inference = self.result(**figures)
+        optimizer, callbacks = self._optimizer(batches), self._callbacks(points)
+        points.compile(optimizer)
+        options: Options = {}
+        if y is not None:
+            options = {"batch_size": self.batch_size, "sample_weight": sample_weight}
+            y = np.asarray(y)
+        history = points.fit(
+            x, y, epochs=self.epochs, verbose=verbose, callbacks=callbacks, **options
+        ).history
+        result = self._posterior(points, optimizer, *callbacks)
+        losses = {name: history[name][-1] for name in ("loss", "nll", "kl")}
+        result.inference = self.result(**losses)
         return result
 
     def _start(self, model: BayesianModel) -> BayesianModel:
@@ -63,8 +76,12 @@ class GradientTraining(InferenceMethod):
     def _optimizer(self, batches: Batches) -> keras.optimizers.Optimizer:
         return Adam(self.decay(batches))
 
+    def _callbacks(self, points: BayesianModel) -> list[keras.callbacks.Callback]:
+        """Returns what observes the training, and is given to `_posterior`."""
+        return []
+
     def _posterior(
-        self, points: BayesianModel, optimizer: keras.optimizers.Optimizer
+        self, points: BayesianModel, optimizer: Any, *callbacks: Any
     ) -> BayesianModel:
         """Returns the model with the posterior, from the trained model."""
         return points
@@ -73,24 +90,6 @@ class GradientTraining(InferenceMethod):
         """Returns the schedule of the learning rate."""
         steps = max(1, self.epochs * len(batches))
         return keras.optimizers.schedules.CosineDecay(self.learning_rate, steps)
-
-    def train(
-        self,
-        model: BayesianModel,
-        optimizer: keras.optimizers.Optimizer,
-        x: Structure,
-        y: ArrayLike,
-        sample_weight: ArrayLike,
-        verbose: int | str,
-        **options: Any,
-    ) -> dict[str, float]:
-        """Trains the model in place; returns the loss of the last epoch, by name."""
-        model.compile(optimizer)
-        if y is not None:
-            options |= {"batch_size": self.batch_size, "sample_weight": sample_weight}
-            y = np.asarray(y)
-        history = model.fit(x, y, epochs=self.epochs, verbose=verbose, **options)
-        return {name: history.history[name][-1] for name in ("loss", "nll", "kl")}
 
 
 class MAP(GradientTraining):

@@ -1,5 +1,7 @@
 """Variational inference by the improved variational online Newton method."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from tfbbb.base.numbers import int32, positive_number
@@ -79,7 +81,7 @@ class IVON(GradientTraining):
         )
 
     def _posterior(
-        self, points: BayesianModel, optimizer: optimizers.IVON
+        self, points: BayesianModel, optimizer: Any, *callbacks: Any
     ) -> BayesianModel:
         result = with_posterior(points, "mean_field_normal")
         for trained, weight in zip(

@@ -1,21 +1,17 @@
 """Stochastic weight averaging, Gaussian (SWAG)."""
 
 from collections import deque
+from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike, Identifier, Logs, Structure
-from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.base.types import Logs
 from tfbbb.bayes.posteriors import LowRankNormal
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import (
-    as_bayesian_model,
-    refuse_batch_normalization,
-    require_some_priors,
-)
+from tfbbb.inference.method import refuse_batch_normalization, require_some_priors
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
@@ -76,30 +72,23 @@ class SWAG(GradientTraining):
             )
         self.momentum = momentum and positive_number("momentum", momentum)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Structure,
-        y: ArrayLike = None,
-        *,
-        likelihood: Identifier | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-    ) -> BayesianModel:
-        """Returns the model with the normal; see the base class for the arguments."""
-        model = as_bayesian_model(model, likelihood)
+    def _start(self, model: BayesianModel) -> BayesianModel:
         refuse_batch_normalization(self, model)
         require_some_priors(
             self, model, "gives each weight a normal posterior, which takes a prior"
         )
-        # For its checks: all methods refuse the same rows.
-        Batches(x, y, sample_weight, self.batch_size)
-        points = with_posterior(model, "point")
-        moments = _Moments(points, self.rank)
-        optimizer = keras.optimizers.SGD(self.learning_rate, momentum=self.momentum)
-        figures = self.train(
-            points, optimizer, x, y, sample_weight, verbose, callbacks=[moments]
-        )
+        return super()._start(model)
+
+    def _optimizer(self, batches: Batches) -> keras.optimizers.Optimizer:
+        return keras.optimizers.SGD(self.learning_rate, momentum=self.momentum)
+
+    def _callbacks(self, points: BayesianModel) -> list[keras.callbacks.Callback]:
+        return [_Moments(points, self.rank)]
+
+    def _posterior(
+        self, points: BayesianModel, optimizer: Any, *callbacks: Any
+    ) -> BayesianModel:
+        (moments,) = callbacks
         moments.set_learned()
         result = with_posterior(points, LowRankNormal(rank=self.rank))
         network = NetworkFunction(result)
@@ -117,7 +106,6 @@ class SWAG(GradientTraining):
             weight.variables["log_scale"].assign(log_scale[0])
             factor = factor.reshape(*weight.shape, self.rank) / scale
             weight.variables["factor"].assign(factor)
-        result.inference = self.result(**figures)
         return result
 
 

@@ -18,7 +18,6 @@ CLASSES = (X[:, 0] > 0).astype(int)
 
 SAMPLERS = {
     "NUTS": inference.NUTS(),
-    "HMC": inference.HMC(),
     "SGLD": inference.SGLD(),
     "SGHMC": inference.SGHMC(),
 }
@@ -42,7 +41,7 @@ LAPLACE = {"Laplace": inference.Laplace("kron")}
 DROPOUT = {"MCDropout": inference.MCDropout()}
 METHODS = SAMPLERS | TRAINED | DENSE | LAPLACE | DROPOUT
 # One of each group that shares its `fit`.
-READERS = METHODS.keys() - {"HMC", "SGHMC", "MaximumLikelihood"}
+READERS = METHODS.keys() - {"SGHMC", "MaximumLikelihood"}
 
 
 def network(*operations, likelihood="normal", shape=(3,)):

@@ -93,5 +93,4 @@ KernelResults: TypeAlias = "tfp.mcmc.MetropolisHastingsKernelResults"
 TransitionKernel: TypeAlias = "tfp.mcmc.TransitionKernel"
 """A kernel of `tfp.mcmc`, which moves the states of chains."""
 
-LogDensity: TypeAlias = Callable[[Tensor], Tensor]
 """Returns the log density of states, [chains], of states [chains, D]."""

@@ -14,28 +14,26 @@ if TYPE_CHECKING:
         MaximumLikelihood,
         MCDropout,
     )
-    from tfbbb.inference.hamiltonian import HMC, NUTS
     from tfbbb.inference.ivon import IVON
     from tfbbb.inference.laplace import Laplace
+    from tfbbb.inference.nuts import NUTS
     from tfbbb.inference.stochastic_gradient_mcmc import SGHMC, SGLD
     from tfbbb.inference.swag import SWAG
 
 _HOMES = {
     "DeepEnsemble": ".gradient_training",
-    "HMC": ".hamiltonian",
     "IVON": ".ivon",
     "Laplace": ".laplace",
     "MAP": ".gradient_training",
     "MCDropout": ".gradient_training",
     "MaximumLikelihood": ".gradient_training",
-    "NUTS": ".hamiltonian",
+    "NUTS": ".nuts",
     "SGHMC": ".stochastic_gradient_mcmc",
     "SGLD": ".stochastic_gradient_mcmc",
     "SWAG": ".swag",
 }
 
 __all__ = [
-    "HMC",
     "IVON",
     "MAP",
     "NUTS",

@@ -4,13 +4,14 @@ import pytest
 from scipy import special, stats
 
 import tfbbb
-from tfbbb.inference import HMC, NUTS
+from tfbbb.inference import NUTS
 from tfbbb.inference.chain_diagnostics import bulk_effective_size
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.network_function import NetworkFunction
 
 NOISE = 0.5
 PRIOR = tfbbb.priors.Normal(scale=1.0)
+SHORT = {"map_steps": 50, "max_tree_depth": 4, "jit_compile": False}
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(30, 2)).astype("float32")
 Y = (X @ [1.0, -2.0] + 0.3 + NOISE * RANDOM.normal(size=30)).astype("float32")
@@ -36,15 +37,7 @@ def exact():
 
 @pytest.fixture(scope="module")
 def sampled():
-    method = NUTS(
-        num_draws=250,
-        num_warmup=100,
-        num_chains=8,
-        members=40,
-        map_steps=50,
-        max_tree_depth=4,
-        jit_compile=False,
-    )
+    method = NUTS(num_draws=250, num_warmup=100, num_chains=8, members=40, **SHORT)
     target = LogPosterior(linear_model(normal_of_known_noise()), X, Y)
     draws, figures = method.sample(target)
     return target, draws, figures
@@ -69,14 +62,7 @@ def test_nuts_has_the_moments_of_the_conjugate_posterior(sampled, exact):
 def test_fit_returns_evenly_spaced_draws_as_members(tmp_path):
     model = linear_model(normal_of_known_noise())
     before = NetworkFunction(model).means()
-    method = HMC(
-        num_draws=400,
-        num_warmup=100,
-        members=40,
-        num_leapfrog_steps=8,
-        map_steps=50,
-        jit_compile=False,
-    )
+    method = NUTS(num_draws=200, num_warmup=100, members=40, **SHORT)
     result = method.fit(model, X, Y, verbose=0)
     np.testing.assert_array_equal(NetworkFunction(model).means(), before)
     assert len(result.members) == 40
@@ -101,15 +87,7 @@ def test_noise_is_sampled_from_its_posterior():
     model = linear_model(likelihood, units=1, use_bias=False)
     x, y = X[:12, :1], X[:12, 0] + 0.4 * X[12:24, 0]
     target = LogPosterior(model, x, y, learned_scale=1.5)
-    method = HMC(
-        num_draws=200,
-        num_warmup=100,
-        num_chains=16,
-        members=4,
-        num_leapfrog_steps=8,
-        map_steps=50,
-        jit_compile=False,
-    )
+    method = NUTS(num_draws=150, num_warmup=100, num_chains=16, members=4, **SHORT)
     draws, _ = method.sample(target)
     size = bulk_effective_size(draws).min()
     assert size > 300.0

@@ -1,4 +1,4 @@
-"""Samplers that follow Hamiltonian dynamics: HMC and NUTS."""
+"""The No-U-Turn sampler."""
 
 import time
 from dataclasses import dataclass
@@ -9,19 +9,17 @@ import tensorflow as tf
 
 from tfbbb.base.noise import fold
 from tfbbb.base.numbers import int32, positive_integer, positive_number
-from tfbbb.base.types import KernelResults, LogDensity, Tensor, TransitionKernel
+from tfbbb.base.types import KernelResults, Tensor, TransitionKernel
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.posterior_sampler import PosteriorSampler
 from tfbbb.model.optimizers import Adam
 
 # Steps after which the adaptation of the step size would end by itself.
-ALWAYS = 2**30
-# A log acceptance ratio that no exact trajectory has (Stan's limit).
-DIVERGED = -1000.0
+_ALWAYS = 2**30
 # Transitions of one compiled call: often enough for a progress bar.
 _BLOCK = 50
-# The figures of one transition.
-_TRACED = ("log_acceptance", "gradients", "diverged")
+# The figures of one transition, by their names in `tfp.mcmc.NoUTurnSampler`.
+_TRACED = ("log_accept_ratio", "leapfrogs_taken", "has_divergence")
 # Shares of the warm-up after which the scales are estimated anew; the last part adapts
 # the step size alone. Each estimate doubles the draws of the one before.
 _WINDOWS = (0.1, 0.2, 0.4, 0.9)
@@ -30,17 +28,19 @@ _DRAWS_OF_KNOWN_SCALE = 50
 
 
 @dataclass(eq=False, repr=False)
-class HamiltonianMethod(PosteriorSampler):
-    """Samples all weights and the learned noise by Hamiltonian dynamics.
+class NUTS(PosteriorSampler):
+    """Samples the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014).
+
+    Trajectories of Hamiltonian dynamics double in length until they turn back, and the
+    next draw is one of their points. The draws are from the exact posterior, once the
+    chains have converged: the reference for every other method. Suits networks of some
+    thousand weights and some thousand rows.
 
     The result has `point` posteriors with `members=K`: K draws, evenly spaced over all
-    chains, each with its own noise. A subclass gives the transition kernel.
-
-    All chains run as one vectorised graph over all rows, and share what they learn of
-    step size and scales. They start at independent networks, which `map_steps` steps of
-    Adam lead to high density. In the warm-up, dual averaging (Hoffman and Gelman 2014)
-    finds the step size, shared by the chains, and the standard deviations of the draws
-    become the scales of the weights.
+    chains, each with its own noise. All chains run as one vectorised graph over all
+    rows. They start at independent networks, which `map_steps` steps of Adam lead to
+    high density. In the warm-up, dual averaging finds the step size, and the standard
+    deviations of the draws become the scales of the weights; the chains share both.
 
     The diagnostics of the result compare the chains in two ways. The weights of a
     network have symmetries, so chains that agree in all predictions may be far apart in
@@ -54,6 +54,22 @@ class HamiltonianMethod(PosteriorSampler):
     - `step_size`, `gradients_per_draw`, `warmup_seconds` (with compilation),
       `sampling_seconds`, and `sampling_processor_seconds` of all threads.
 
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> inputs = keras.Input((1,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> nuts = tfbbb.inference.NUTS(
+    ...     num_draws=20, num_warmup=20, members=8, jit_compile=False
+    ... )
+    >>> sampled = nuts.fit(model, x, 3.0 * x, verbose=0)
+    >>> len(sampled.members)
+    8
+    >>> sampled.predictive(x).mean.shape
+    (20, 1)
+
     Args:
         num_draws: Number of draws of each chain after the warm-up.
         num_warmup: Number of transitions that adapt step size and scales.
@@ -61,13 +77,14 @@ class HamiltonianMethod(PosteriorSampler):
         members: Number K of draws to keep, of all chains together.
         target_acceptance: Acceptance probability that the step size is adapted to;
             a higher one takes smaller steps.
-        learned_scale: Standard deviation of the prior of the likelihood's learned
-            parameters, such as the noise before its softplus, around their values
-            before any training.
+        learned_scale: Standard deviation of the normal prior of the likelihood's
+            learned parameters, such as the noise before its softplus, around their
+            values before any training.
         map_steps: Steps of Adam from the start of each chain; 0 for none.
         jit_compile: Whether XLA compiles the sampler. This takes some ten seconds once,
             and makes each step of a small network several times faster.
         seed: The same seed gives the same draws.
+        max_tree_depth: Largest number of doublings of a trajectory.
 
     Raises:
         ValueError: An argument is out of range, or there are fewer draws than members.
@@ -77,14 +94,16 @@ class HamiltonianMethod(PosteriorSampler):
     num_warmup: int = 500
     num_chains: int = 4
     members: int = 100
-    target_acceptance: float = 0.75
+    target_acceptance: float = 0.8
     learned_scale: float = 2.0
     map_steps: int = 500
     jit_compile: bool = True
     seed: int = 0
+    max_tree_depth: int = 10
 
     def __post_init__(self) -> None:
-        for name in ("num_draws", "num_warmup", "num_chains", "members"):
+        counts = ("num_draws", "num_warmup", "num_chains", "members", "max_tree_depth")
+        for name in counts:
             positive_integer(name, getattr(self, name))
         if self.members > self.num_draws * self.num_chains:
             raise ValueError(
@@ -110,27 +129,20 @@ class HamiltonianMethod(PosteriorSampler):
         self.jit_compile = bool(self.jit_compile)
         self.seed = int32("seed", self.seed, least=0)
 
-    def kernel(self, log_density: LogDensity) -> TransitionKernel:
-        """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D]."""
-        raise NotImplementedError
-
-    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> TransitionKernel:
+    def kernel(self, target: LogPosterior, scale: tf.Tensor) -> TransitionKernel:
         """Returns the kernel of `z = state / scale`, which adapts its step size."""
         import tensorflow_probability as tfp
 
+        sampler = tfp.mcmc.NoUTurnSampler(
+            lambda z: target(z * scale),
+            step_size=0.1,
+            max_tree_depth=self.max_tree_depth,
+        )
         return tfp.mcmc.DualAveragingStepSizeAdaptation(
-            self.kernel(lambda z: target(z * scale)),
-            num_adaptation_steps=ALWAYS,
+            sampler,
+            num_adaptation_steps=_ALWAYS,
             target_accept_prob=self.target_acceptance,
         )
-
-    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
-        """Returns results of `adapted` with a random length of the next transition."""
-        return results
-
-    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
-        """Returns `log_acceptance`, `gradients` and `diverged` [chains] of one move."""
-        raise NotImplementedError
 
     def _members(self, draws: np.ndarray) -> np.ndarray:
         chosen = np.linspace(0, len(draws) - 1, self.members)
@@ -147,10 +159,12 @@ class HamiltonianMethod(PosteriorSampler):
         draws, traces = chains.run(self.num_draws)
         end, end_processor = time.perf_counter(), time.process_time()
         figures: dict[str, float | None] = {
-            "acceptance": float(np.exp(np.minimum(traces["log_acceptance"], 0)).mean()),
-            "divergences": int(traces["diverged"].sum()),
+            "acceptance": float(
+                np.exp(np.minimum(traces["log_accept_ratio"], 0)).mean()
+            ),
+            "divergences": int(traces["has_divergence"].sum()),
             "step_size": chains.step_size,
-            "gradients_per_draw": float(traces["gradients"].mean()),
+            "gradients_per_draw": float(traces["leapfrogs_taken"].mean()),
             "warmup_seconds": warm - begin,
             "sampling_seconds": end - warm,
             "sampling_processor_seconds": end_processor - warm_processor,
@@ -167,7 +181,7 @@ class _Chains:
 
     def __init__(
         self,
-        method: HamiltonianMethod,
+        method: NUTS,
         target: LogPosterior,
         progress: keras.utils.Progbar,
     ):
@@ -182,7 +196,7 @@ class _Chains:
 
         @tf.function(autograph=False)
         def start(states: tf.Tensor, scale: tf.Tensor) -> KernelResults:
-            return method.adapted(target, scale).bootstrap_results(states / scale)
+            return method.kernel(target, scale).bootstrap_results(states / scale)
 
         @tf.function(autograph=False, jit_compile=method.jit_compile)
         def block(
@@ -192,7 +206,7 @@ class _Chains:
             count: tf.Tensor,
             seed: tf.Tensor,
         ) -> tuple[Tensor, KernelResults, Tensor, dict[str, Tensor]]:
-            moving = method.adapted(target, scale)
+            moving = method.kernel(target, scale)
 
             def move(
                 i: Tensor,
@@ -201,11 +215,11 @@ class _Chains:
                 kept: tf.TensorArray,
                 traces: dict[str, tf.TensorArray],
             ) -> tuple[Tensor, ...]:
-                results = method.vary(results, fold(seed, i, 0))
                 z, results = moving.one_step(z, results, seed=fold(seed, i, 1))
-                traced = method.trace(results.inner_results)
                 traces = {
-                    name: array.write(i, tf.cast(traced[name], tf.float32))
+                    name: array.write(
+                        i, tf.cast(getattr(results.inner_results, name), tf.float32)
+                    )
                     for name, array in traces.items()
                 }
                 return i + 1, z, results, kept.write(i, z), traces
@@ -323,128 +337,3 @@ def _ascended(target: LogPosterior, states: tf.Tensor, steps: int) -> tf.Tensor:
 
     climb.get_concrete_function()()
     return tf.convert_to_tensor(variable)
-
-
-@dataclass(eq=False, repr=False)
-class HMC(HamiltonianMethod):
-    """Samples the posterior by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011).
-
-    A trajectory has between 1 and `num_leapfrog_steps` steps, each of which costs one
-    gradient over all rows. The number is drawn anew for each trajectory: one of fixed
-    length may end where it began. `NUTS` finds the number by itself.
-
-    Example:
-
-    >>> import keras, numpy as np, tfbbb
-    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
-    >>> inputs = keras.Input((1,))
-    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    >>> model = tfbbb.BayesianModel(inputs, outputs)
-    >>> hmc = tfbbb.inference.HMC(
-    ...     num_draws=20, num_warmup=20, members=8, jit_compile=False
-    ... )
-    >>> len(hmc.fit(model, x, 3.0 * x, verbose=0).members)
-    8
-
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
-
-    Args:
-        num_leapfrog_steps: Largest number of steps of a trajectory.
-
-    Raises:
-        ValueError: An argument is out of range, or there are fewer draws than members.
-    """
-
-    num_leapfrog_steps: int = 30
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive_integer("num_leapfrog_steps", self.num_leapfrog_steps)
-
-    def kernel(self, log_density: LogDensity) -> TransitionKernel:
-        import tensorflow_probability as tfp
-
-        return tfp.mcmc.HamiltonianMonteCarlo(
-            log_density, step_size=0.1, num_leapfrog_steps=self.num_leapfrog_steps
-        )
-
-    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
-        inner = with_random_length(results.inner_results, self.num_leapfrog_steps, seed)
-        return results._replace(inner_results=inner)
-
-    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
-        log_acceptance = results.log_accept_ratio
-        steps = results.accepted_results.num_leapfrog_steps
-        return {
-            "log_acceptance": log_acceptance,
-            "gradients": tf.fill(tf.shape(log_acceptance), steps),
-            "diverged": ~(log_acceptance > DIVERGED),
-        }
-
-
-def with_random_length(
-    results: KernelResults, most: int, seed: tf.Tensor
-) -> KernelResults:
-    """Returns results of `tfp.mcmc.HamiltonianMonteCarlo` with 1 to `most` steps."""
-    steps = tf.random.stateless_uniform([], seed, 1, most + 1, tf.int32)
-    accepted = results.accepted_results._replace(num_leapfrog_steps=steps)
-    return results._replace(accepted_results=accepted)
-
-
-@dataclass(eq=False, repr=False)
-class NUTS(HamiltonianMethod):
-    """Samples the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014).
-
-    Trajectories of Hamiltonian dynamics double in length until they turn back, and the
-    next draw is one of their points. The draws are from the exact posterior, once the
-    chains have converged: the reference for every other method. Suits networks of some
-    thousand weights and some thousand rows.
-
-    The prior of the likelihood's learned parameters, such as the noise before its
-    softplus, is `N(a_0, learned_scale^2)` around their values a_0 before any training.
-
-    Example:
-
-    >>> import keras, numpy as np, tfbbb
-    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
-    >>> inputs = keras.Input((1,))
-    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    >>> model = tfbbb.BayesianModel(inputs, outputs)
-    >>> nuts = tfbbb.inference.NUTS(
-    ...     num_draws=20, num_warmup=20, members=8, jit_compile=False
-    ... )
-    >>> sampled = nuts.fit(model, x, 3.0 * x, verbose=0)
-    >>> len(sampled.members)
-    8
-    >>> sampled.predictive(x).mean.shape
-    (20, 1)
-
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
-
-    Args:
-        max_tree_depth: Largest number of doublings of a trajectory.
-
-    Raises:
-        ValueError: An argument is out of range, or there are fewer draws than members.
-    """
-
-    target_acceptance: float = 0.8
-    max_tree_depth: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive_integer("max_tree_depth", self.max_tree_depth)
-
-    def kernel(self, log_density: LogDensity) -> TransitionKernel:
-        import tensorflow_probability as tfp
-
-        return tfp.mcmc.NoUTurnSampler(
-            log_density, step_size=0.1, max_tree_depth=self.max_tree_depth
-        )
-
-    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
-        return {
-            "log_acceptance": results.log_accept_ratio,
-            "gradients": results.leapfrogs_taken,
-            "diverged": results.has_divergence,
-        }

@@ -36,8 +36,6 @@ def choose_closed_form(
 
     The arguments are those of `closed_form_layer`.
     """
-    if likelihood.task != "regression":
-        return
     for layer in layers:
         posteriors = [weight.posterior for weight in layer.variational_weights]
         serves = ClosedForm().serves(layer, posteriors)
@@ -59,6 +57,6 @@ def _reason_against(
         return (
             f"the likelihood '{snake_case(type(likelihood).__name__)}' with these "
             "arguments has no expectation over normal outputs in closed form; "
-            "'normal' with one noise for all rows, 'categorical' and 'bernoulli' have"
+            "'normal' with one noise for all rows has"
         )
     return ""

@@ -19,16 +19,13 @@ class ClosedForm(Estimator):
 
         E_q[-log p(y | f)],   f_u ~ N(x . mean_u + mean_b, Var[x . w_u] + Var[b_u])
 
-    For `Normal` with one noise for all rows that is exact,
+    For `Normal` with one noise for all rows that is
 
         -log p(y | E[f]) + Var[f] / (2 scale^2),
 
-    and has the gradient of other estimators without their noise. For `Categorical` and
-    `Bernoulli` it is an upper bound (Jensen's inequality):
-
-        log(sum_c exp(E[f_c] + Var[f_c] / 2)) - E[f_y]
-
-    It needs no independent weights. Metrics of training see a draw of the outputs.
+    and has the gradient of other estimators without their noise. Other likelihoods
+    raise an error. It needs no independent weights. Metrics of training see a draw of
+    the outputs.
 
     Example:
 

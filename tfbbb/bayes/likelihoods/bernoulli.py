@@ -26,7 +26,6 @@ class Bernoulli(Classification):
     """
 
     binary = True
-    has_expected_log_prob = True
     num_classes = 2
 
     def num_outputs(self, num_targets: int = 2) -> int:
@@ -58,6 +57,3 @@ class Bernoulli(Classification):
     def log_probabilities(self, outputs: Tensor) -> Tensor:
         logits = self.at_least_float32(outputs)
         return ops.log_sigmoid(ops.concat([-logits, logits], axis=-1))
-
-    def _logits(self, outputs: Tensor) -> Tensor:
-        return ops.concat([ops.zeros_like(outputs), outputs], axis=-1)

@@ -25,8 +25,6 @@ class Categorical(Classification):
     [[0.5, 0.5]]
     """
 
-    has_expected_log_prob = True
-
     def num_outputs(self, num_targets: int) -> int:
         """Returns how many outputs the network needs for `num_targets` classes."""
         return num_targets
@@ -50,9 +48,6 @@ class Categorical(Classification):
     def probabilities(self, outputs: Tensor) -> Tensor:
         # For a few rows, TensorFlow's softmax takes eight times as long.
         return ops.exp(self.log_probabilities(outputs))
-
-    def _logits(self, outputs: Tensor) -> Tensor:
-        return outputs
 
     def _log_prob(self, targets: Tensor, outputs: Tensor) -> Tensor:
         logits = self.at_least_float32(outputs)

@@ -173,28 +173,6 @@ class Classification(Likelihood):
         log_prob = self._log_prob(ops.where(ignored, 0, targets), outputs)
         return ops.where(ignored, ops.zeros_like(log_prob), log_prob)
 
-    def _logits(self, outputs: Tensor) -> Tensor:
-        """Returns the logit of each class, [..., C], which is linear in the outputs."""
-        raise NotImplementedError
-
-    def expected_log_prob(
-        self, targets: ArrayLike, outputs: Tensor, variance: Tensor
-    ) -> Tensor:
-        """Returns a lower bound of E[log p(y | f)] over normal logits f, [...].
-
-        `E[f_y] - log(sum_c exp(E[f_c] + Var[f_c] / 2))`, by Jensen's inequality. It is
-        exact where the variance is 0.
-        """
-        outputs = self.at_least_float32(outputs)
-        half = 0.5 * ops.cast(variance, outputs.dtype)
-        bound = self.log_prob(targets, outputs + half)
-        # This logarithm has the logit E[f_y] + Var[f_y] / 2. A void class has none.
-        targets = ops.cast(targets, "int32")
-        if self.ignore_class is not None:
-            targets = ops.where(targets == self.ignore_class, -1, targets)
-        of_target = tf.one_hot(targets, self.num_classes, dtype=half.dtype)
-        return bound - ops.reduce_sum(of_target * self._logits(half), axis=-1)
-
     def _log_prob(self, targets: Tensor, outputs: Tensor) -> Tensor:
         """Returns the log probability of classes [...], NaN or an error for others."""
         log_probabilities = self.log_probabilities(outputs)

@@ -290,8 +290,7 @@ class Likelihood(_Layer):
         It computes in float64 for float64 targets, whose differences single precision
         may lose. `weights` multiply the log probability of each place, [rows, ...], and
         targets with the weight 0 may have any values. With a `variance` the outputs are
-        normal with the mean `outputs`, and the result is the expectation over them, or
-        an upper bound of it: see `expected_log_prob`.
+        normal with the mean `outputs`, and the result is the expectation over them.
         """
         outputs = tf.convert_to_tensor(outputs)
         aligned = self.aligned(targets, outputs)
@@ -421,11 +420,7 @@ class Likelihood(_Layer):
     def expected_log_prob(
         self, targets: ArrayLike, outputs: Tensor, variance: Tensor
     ) -> Tensor:
-        """Returns E[log p(targets | f)] over normal outputs f, or a lower bound.
-
-        `outputs` are the means of f and `variance` the variances, [..., P], in the
-        units of the network.
-        """
+        """Returns E[log p(targets | f)] over normal f of these moments, [..., P]."""
         raise NotImplementedError(f"{type(self).__name__} has no closed form.")
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:

@@ -1,28 +1,17 @@
 """Counts whose mean is proportional to an exposure."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
-import onnxruntime
 import pytest
 import tensorflow as tf
-from scipy import stats
 
 import tfbbb
+from tests.bayes.likelihoods.test_counts import EVERY, KINDS, reference
 from tfbbb.bayes.likelihoods import NegativeBinomial, Poisson
 
 GENERATOR = np.random.default_rng(0)
 EXPOSURES = GENERATOR.uniform(1.0, 400.0, size=(300, 1))
 COUNTS = GENERATOR.poisson(0.05 * EXPOSURES).astype(float)
-KINDS = {
-    "poisson": (Poisson, {}),
-    "poisson, raw": (Poisson, {"standardize": False}),
-    "learned": (NegativeBinomial, {}),
-    "given": (NegativeBinomial, {"concentration": 3.0}),
-    "heteroscedastic": (NegativeBinomial, {"heteroscedastic": True}),
-}
-EVERY = pytest.mark.parametrize("kind", KINDS)
 
 
 def built(kind, exposures=EXPOSURES):
@@ -77,11 +66,7 @@ def test_poisson_rows_of_one_rate_may_be_merged():
 def test_agrees_with_the_counts_of_scipy(kind):
     likelihood = built(kind)
     outputs = outputs_for(likelihood, 123.0)
-    found = {name: x.numpy() for name, x in likelihood.parameters(outputs).items()}
-    expected = stats.poisson(found.get("rate"))
-    if "mean" in found:
-        mean, concentration = found["mean"], found["concentration"]
-        expected = stats.nbinom(concentration, concentration / (concentration + mean))
+    expected = reference(likelihood, outputs)
     levels = np.array([[0.05], [0.5], [0.95]])
     counts = expected.ppf(levels)
     close = {"rtol": 1e-8, "atol": 1e-11}
@@ -162,31 +147,3 @@ def test_a_network_must_give_the_exposure():
         tfbbb.BayesianModel(
             x, keras.layers.Dense(2)(x), likelihood=Poisson(exposure=True)
         )
-
-
-def test_every_copy_answers_as_the_live_model(tmp_path: Path):
-    model = network(NegativeBinomial(exposure=True))
-    model.likelihood.adapt(COUNTS, exposures=EXPOSURES)
-    rows = {
-        "x": np.array([0.3, -1.2], "float32"),
-        "days": np.array([20.0, 700.0], "float32"),
-    }
-    live = model.predictive(rows, 20, "weight")
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    model.export_predictive(tmp_path / "model", method="weight", num_samples=20)
-    answers = [again.predictive(rows, 20, "weight")]
-    for engine in ("numpy", "tensorflow"):
-        loaded = tfbbb.load(tmp_path / "model", engine=engine)
-        answers.append(loaded.predictive(rows, 20, method="weight"))
-    for found in answers:
-        for name in ("mean", "variance", "epistemic"):
-            np.testing.assert_allclose(
-                getattr(found, name), getattr(live, name), rtol=1e-4, err_msg=name
-            )
-        np.testing.assert_array_equal(found.quantile(0.9), live.quantile(0.9))
-    path = tmp_path / "model.onnx"
-    model.export_predictive(path, format="onnx", num_samples=20)
-    session = onnxruntime.InferenceSession(path)
-    (mean,) = session.run(["mean"], rows)
-    np.testing.assert_allclose(mean, live.mean, rtol=1e-4)

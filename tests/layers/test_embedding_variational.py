@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb import posteriors
 from tfbbb.layers import EmbeddingVariational
 
 X = np.array([[1, 5], [0, 1], [3, 3]])
@@ -13,18 +12,6 @@ def embedding(**options):
     layer = EmbeddingVariational(6, 3, **{"kl_weight": 0.1, "seed": 0, **options})
     layer.build(X.shape)
     return layer
-
-
-@pytest.mark.parametrize(
-    ("estimator", "dtype"),
-    [("weight", "int32"), ("flipout", "uint8"), ("local", "float32")],
-)
-def test_a_narrow_posterior_picks_rows_of_the_table(estimator, dtype):
-    layer = embedding(
-        estimator=estimator, posterior=posteriors.MeanFieldNormal(initial_scale=1e-8)
-    )
-    expected = np.asarray(layer.embeddings.mean)[X]
-    np.testing.assert_allclose(layer(X.astype(dtype)), expected, atol=1e-6)
 
 
 def test_the_default_prior_does_not_depend_on_the_fan_in():
@@ -85,21 +72,6 @@ def test_auto_chooses_local_for_one_index_per_row_only():
     layer.calls_in_this_pass = lambda: 1
     assert type(layer.estimator.choose(layer, 1)).__name__ == "Local"
     assert type(layer.estimator.choose(layer, 2)).__name__ == "Flipout"
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.usefixtures("compiled_functions")
-def test_tables_of_groups_serve_each_its_own_rows(shared):
-    layer = embedding()
-    inputs = np.stack([X] if shared else [X, 5 - X])
-    tables = np.random.default_rng(0).normal(size=(2, 6, 3))
-    signature = [
-        tf.TensorSpec([1 if shared else None, None, 2], tf.int64),
-        tf.TensorSpec([None, 6, 3], tf.float64),
-    ]
-    found = tf.function(layer.linear, input_signature=signature)(inputs, tables)
-    for i, table in enumerate(tables):
-        np.testing.assert_array_equal(found[i], table[inputs[0 if shared else i]])
 
 
 def test_a_table_that_is_known_is_the_initial_mean_and_no_value():

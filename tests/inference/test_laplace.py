@@ -201,18 +201,6 @@ def test_the_given_model_stays_as_it_is(network):
     assert network.log_evidence is None
 
 
-@pytest.mark.parametrize("structure", ["kron", "full"])
-def test_models_are_saved(network, structure, tmp_path):
-    new = Laplace(structure, prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
-    expected = new.predictive(X[:4], num_samples=64, seed=1).mean
-    new.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    again = loaded.predictive(X[:4], num_samples=64, seed=1).mean
-    np.testing.assert_allclose(again, expected, rtol=1e-5)
-    assert loaded.log_evidence == new.log_evidence
-    assert loaded.diagnostics == new.diagnostics
-
-
 def test_a_keras_model_becomes_bayesian():
     keras.utils.set_random_seed(0)
     network = keras.Sequential(

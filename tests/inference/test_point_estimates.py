@@ -3,14 +3,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tfbbb
+from tests.inference.linear_regression import linear_model, posterior, rows
 from tfbbb.inference import MAP, DeepEnsemble, MaximumLikelihood, MCDropout
 from tfbbb.inference.network_function import NetworkFunction
 
-NOISE, SCALE = 0.5, 0.05
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(size=(40, 3)).astype("float32")
-Y = (X @ [1.0, -2.0, 0.5] + 0.3 + NOISE * RANDOM.normal(size=40)).astype("float32")
+SCALE = 0.05
+X, Y = rows(40, [1.0, -2.0, 0.5])
 DESIGN = np.c_[X, np.ones(40)].astype(float)
 # Each pass reads all rows 50 times, in full batches. A repeated row counts once.
 COPIES = 50
@@ -23,11 +21,7 @@ def copies(*arrays):
 
 @pytest.fixture(scope="module")
 def linear():
-    inputs = keras.Input((3,))
-    prior = tfbbb.priors.Normal(scale=SCALE)
-    layer = tfbbb.layers.DenseVariational(1, prior=prior, bias_prior=prior)
-    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    return linear_model(3, SCALE)
 
 
 def test_maximum_likelihood_is_least_squares(linear):
@@ -40,8 +34,7 @@ def test_maximum_likelihood_is_least_squares(linear):
 
 def test_maximum_a_posteriori_is_ridge_regression(linear):
     model = MAP(**FULL_BATCHES).fit(linear, copies(), verbose=0)
-    penalty = NOISE**2 / SCALE**2
-    expected = np.linalg.solve(DESIGN.T @ DESIGN + penalty * np.eye(4), DESIGN.T @ Y)
+    expected, _ = posterior(X, Y, SCALE)
     np.testing.assert_allclose(NetworkFunction(model).means()[0], expected, atol=1e-4)
     # Far from least squares, so that the test can tell them apart.
     plain = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
@@ -91,11 +84,6 @@ def test_dropout_spreads_predictions_that_ask_for_it():
     model = MCDropout(epochs=3).fit(network, X, Y, likelihood="normal", verbose=0)
     assert (model.predictive(X, include_dropout=True).epistemic > 0.0).all()
     np.testing.assert_allclose(model.predictive(X).epistemic, 0.0, atol=1e-5)
-
-
-def test_a_network_without_dropout_has_no_masks(linear):
-    with pytest.raises(ValueError, match=r"MCDropout needs dropout layers"):
-        MCDropout().fit(linear, X, Y)
 
 
 def test_a_keras_model_needs_a_likelihood():

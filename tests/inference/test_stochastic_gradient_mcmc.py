@@ -1,33 +1,23 @@
-import keras
 import numpy as np
 import pytest
 from scipy import linalg
 
-import tfbbb
+from tests.inference.linear_regression import linear_model, posterior, rows
 from tfbbb.inference import SGHMC, SGLD
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.network_function import NetworkFunction
 
-NOISE = 0.5
-PRIOR = tfbbb.priors.Normal(scale=1.0)
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(size=(100, 2)).astype("float32")
-Y = (X @ [1.0, -2.0] + 0.3 + NOISE * RANDOM.normal(size=100)).astype("float32")
+X, Y = rows(100, [1.0, -2.0])
 
 
 @pytest.fixture(scope="module")
 def model():
-    inputs = keras.Input((2,))
-    layer = tfbbb.layers.DenseVariational(1, prior=PRIOR, bias_prior=PRIOR)
-    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    return linear_model(2, 1.0)
 
 
 @pytest.fixture(scope="module")
 def exact():
-    design = np.c_[X, np.ones(len(X))].astype(float)
-    covariance = np.linalg.inv(design.T @ design / NOISE**2 + np.eye(3))
-    return covariance @ design.T @ Y / NOISE**2, covariance
+    return posterior(X, Y, 1.0)
 
 
 def wasserstein(draws, mean, covariance):

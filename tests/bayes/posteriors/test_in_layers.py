@@ -11,6 +11,7 @@ from tfbbb.layers import DenseVariational
 FAMILIES = [
     *map(posteriors.get, posteriors.names()),
     posteriors.MatrixNormal("eigenbasis"),
+    posteriors.JointNormal(200),
     posteriors.TFPDistribution(tfp.distributions.Laplace),
 ]
 PRIORS = [

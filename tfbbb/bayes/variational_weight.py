@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
-from tfbbb.bayes.posteriors.posterior import NormalPosterior, Posterior, Sizes
+from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
 from tfbbb.bayes.priors.prior import Prior
-
-if TYPE_CHECKING:
-    import tensorflow_probability as tfp
 
 
 class VariationalWeight:
@@ -119,19 +116,6 @@ class VariationalWeight:
     def stddev(self) -> Tensor:
         """Standard deviation of w under q, of the weight's shape."""
         return ops.sqrt(self.variance)
-
-    @property
-    def distribution(self) -> tfp.distributions.Distribution:
-        """The marginals of q(w), weight by weight, as a distribution of TFP."""
-        import tensorflow_probability as tfp
-
-        if not isinstance(self.posterior, NormalPosterior):
-            raise ValueError(
-                "Only a normal posterior has normals as its marginals; ask for `mean`, "
-                f"`variance` and `draw`. Received: posterior={self.posterior!r}"
-            )
-        normal = tfp.distributions.Normal(self.mean, self.stddev)
-        return tfp.distributions.Independent(normal, len(self.shape))
 
     def noise(self, seed: Tensor, samples: int = 1) -> Tensor:
         """Returns the noise of draws, [members, samples, ...], without axes of one."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
@@ -71,7 +71,9 @@ def curvature(
     """
     differentiate = _row_step(network, layers, kind)
     if len(batches) >= _BATCHES_WORTH_A_TRACE:
-        differentiate = _traced(differentiate)
+        differentiate = tf.function(
+            differentiate, autograph=False, reduce_retracing=True
+        )
     sums: list[np.ndarray] | None = None
     for number, (x, y, weights) in enumerate(batches, 1):
         if np.any(np.asarray(weights) < 0):
@@ -141,24 +143,6 @@ def _row_step(
         return (total, squares, number), rows.derivatives(directions)
 
     return step
-
-
-def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of rows compiled for any number of them."""
-    compiled: dict[str, Callable[..., Any]] = {}
-
-    def call(*rows: types.Structure) -> Any:
-        signature = tf.nest.map_structure(
-            lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), rows
-        )
-        key = repr(signature)
-        if key not in compiled:
-            compiled[key] = tf.function(
-                function, input_signature=signature, autograph=False
-            )
-        return compiled[key](*rows)
-
-    return call
 
 
 def _blocks(

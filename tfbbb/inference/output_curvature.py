@@ -3,7 +3,6 @@
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike
-from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 
 
@@ -14,9 +13,6 @@ def curvature_roots(
 
     R is [rows, Q, ..., P]. Negative eigenvalues count as 0.
     """
-    known = _known_roots(likelihood, outputs)
-    if known is not None:
-        return -likelihood.negative_log_likelihood(y, outputs), known
     log_prob, seconds = _second_derivatives(likelihood, y, outputs)
     if seconds.shape[-1] == 1:
         roots = tf.sqrt(tf.maximum(seconds, 0.0))
@@ -28,26 +24,6 @@ def curvature_roots(
     roots = tf.reshape(roots, shape)
     roots.set_shape([None, seconds.shape[-1], *outputs.shape[1:]])
     return log_prob, roots
-
-
-def _known_roots(likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor | None:
-    """Returns the roots of the commonest likelihoods, [rows, Q, Q], or None."""
-    if len(outputs.shape) != 2:
-        return None
-    if type(likelihood) is likelihoods.Categorical:
-        # With shares p, diag(p) - p p^T = L L^T of L = diag(sqrt p) - p sqrt(p)^T.
-        shares = likelihood.probabilities(outputs)
-        roots = tf.sqrt(shares)
-        outer = roots[:, :, tf.newaxis] * shares[:, tf.newaxis]
-        return tf.linalg.diag(roots) - outer
-    if type(likelihood) is likelihoods.Normal and not likelihood.heteroscedastic:
-        parameters = likelihood.parameters(outputs)
-        scale = tf.broadcast_to(parameters["scale"], tf.shape(outputs))
-        slope = tf.convert_to_tensor(likelihood.target_scale)
-        unit = tf.cast(slope, scale.dtype) if likelihood.standardize else 1.0
-        diagonal = tf.linalg.diag(unit / scale)
-        return tf.ensure_shape(diagonal, [None, *[outputs.shape[1]] * 2])
-    return None
 
 
 def _second_derivatives(

@@ -31,7 +31,8 @@ class StochasticGradientMCMC(PosteriorSampler):
     draws_per_cycle`, each with its own noise. All chains run as one vectorised graph,
     on the same minibatches, from independent starts.
 
-    A subclass gives one step.
+    A step is that of `SGHMC`, whose velocity starts each cycle at 0; with the friction
+    1 it is that of `SGLD`.
 
     Args:
         num_chains: Number of chains.
@@ -58,6 +59,7 @@ class StochasticGradientMCMC(PosteriorSampler):
     learning_rate: float = 0.01
     learned_scale: float = 2.0
     seed: int = 0
+    friction = 1.0
 
     def __post_init__(self) -> None:
         for name in (
@@ -78,17 +80,6 @@ class StochasticGradientMCMC(PosteriorSampler):
         self.learning_rate = positive_number("learning_rate", self.learning_rate)
         self.learned_scale = positive_number("learned_scale", self.learned_scale)
         self.seed = int32("seed", self.seed, least=0)
-
-    def step(
-        self,
-        states: tf.Tensor,
-        velocity: tf.Tensor,
-        gradient: tf.Tensor,
-        epsilon: tf.Tensor,
-        noise: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the next states and velocities, [chains, D] each."""
-        raise NotImplementedError
 
     def sample(
         self, target: LogPosterior, verbose: int | str = 0
@@ -153,8 +144,11 @@ class StochasticGradientMCMC(PosteriorSampler):
             own = fold(seed, k)
             samples = tf.cast(place >= self.exploration, tf.float32)
             noise = samples * normal(fold(own, 1), (self.num_chains, target.size))
-            moved = self.step(states, velocity, gradient(states, own), epsilon, noise)
-            return k + 1, *moved, seed
+            velocity = (1.0 - self.friction) * velocity + epsilon * gradient(
+                states, own
+            )
+            velocity += tf.sqrt(2.0 * self.friction * epsilon) * noise
+            return k + 1, states + velocity, velocity, seed
 
         @tf.function(autograph=False)
         def advance(
@@ -191,16 +185,6 @@ class SGLD(StochasticGradientMCMC):
     >>> len(sgld.fit(model, x, 3.0 * x, verbose=0).members)
     20
     """
-
-    def step(
-        self,
-        states: tf.Tensor,
-        velocity: tf.Tensor,
-        gradient: tf.Tensor,
-        epsilon: tf.Tensor,
-        noise: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        return states + epsilon * gradient + tf.sqrt(2.0 * epsilon) * noise, velocity
 
 
 @dataclass(eq=False, repr=False)
@@ -243,15 +227,3 @@ class SGHMC(StochasticGradientMCMC):
             raise ValueError(
                 f"`friction` must be at most 1. Received: friction={self.friction!r}"
             )
-
-    def step(
-        self,
-        states: tf.Tensor,
-        velocity: tf.Tensor,
-        gradient: tf.Tensor,
-        epsilon: tf.Tensor,
-        noise: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        velocity = (1.0 - self.friction) * velocity + epsilon * gradient
-        velocity += tf.sqrt(2.0 * self.friction * epsilon) * noise
-        return states + velocity, velocity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -107,27 +108,19 @@ class LocationScale(Regression):
         """Returns the parameters of the standard density, [k] or [..., k] each."""
         return ()
 
-    def _log_density(self, z: Tensor, *shape: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    def _distribution(self, z: Tensor, *shape: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    def _log_survival(self, z: Tensor) -> Tensor:
-        """Returns the log of the probability beyond z, where times are cut off."""
-        raise NotImplementedError
-
-    def _inverse(self, levels: Tensor, *shape: Tensor) -> Tensor:
-        raise NotImplementedError
+    # The standard density, of z and its shape. Times that are cut off need the log of
+    # the probability beyond z.
+    _log_density: Callable[..., Tensor]
+    _distribution: Callable[..., Tensor]
+    _log_survival: Callable[..., Tensor]
+    _inverse: Callable[..., Tensor]
+    _standard_variance: Callable[..., Tensor]
 
     def _from_standard_normal(self, noise: Tensor, *shape: Tensor) -> Tensor:
         """Returns z at the level of `noise` in the standard normal distribution."""
         # The lower tail keeps its precision; 1 minus a small number does not.
         lower = 0.5 * ops.erfc(ops.abs(noise) * math.sqrt(0.5))
         return -ops.sign(noise) * self._inverse(lower, *shape)
-
-    def _standard_variance(self, *shape: Tensor) -> Tensor:
-        raise NotImplementedError
 
     def parameters(self, outputs: Tensor) -> dict[str, Tensor]:
         location, scale, *shape = self._noise_parameters(self._raw(outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -70,6 +71,11 @@ class MeanConcentration(Regression):
         self.concentration = concentration
         self._check_noise()
 
+    # The two parameters of the density, [..., k] each, of outputs; and quantiles, of
+    # levels and these, in float64: single precision has no upper tail.
+    _parameters: Callable[..., tuple[Tensor, ...]]
+    _inverse: Callable[..., Tensor]
+
     def _concentration(
         self,
         raw: dict[str, Tensor],
@@ -103,14 +109,6 @@ class MeanConcentration(Regression):
         parameters = self._parameters(ops.cast(outputs, "float64"))
         found = self._inverse(ops.cast(levels, "float64"), *parameters)
         return ops.cast(found, self.at_least_float32(outputs).dtype)
-
-    def _inverse(self, levels: Tensor, *parameters: Tensor) -> Tensor:
-        """Returns quantiles, in float64: single precision has no upper tail."""
-        raise NotImplementedError
-
-    def _parameters(self, outputs: Tensor) -> tuple[Tensor, ...]:
-        """Returns the two parameters of the density, [..., k] each."""
-        raise NotImplementedError
 
     def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
         levels = standard_normal_cdf(ops.cast(noise, "float64"))

@@ -92,9 +92,48 @@ def test_a_shared_layer_has_one_draw_per_step(estimator):
     assert not np.allclose(model([x, 2 * x]), model([x, 2 * x]))
 
 
-@pytest.fixture
-def estimators_used(monkeypatch):
-    used = []
+def once():
+    return keras.Sequential([DenseVariational(3, kl_weight=1.0)])
+
+
+def grown():
+    model = keras.Sequential([keras.Input((4,))])
+    for units in (3, 2):
+        model.add(DenseVariational(units, kl_weight=1.0))  # builds all layers again
+    return model
+
+
+def siamese():
+    encoder = keras.Sequential([keras.Input((4,)), DenseVariational(3, kl_weight=1.0)])
+    rows = keras.Input((4,))
+    return keras.Model(rows, encoder(rows) - encoder(2.0 * rows))
+
+
+class Twice(keras.Model):
+    """A model whose calls of a layer are unknown."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = DenseVariational(3, kl_weight=1.0)
+
+    def call(self, x):
+        return self.dense(x) - self.dense(x)
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (once, [Local]),
+        (grown, [Local, Local]),
+        (siamese, [Flipout, Flipout]),
+        (Twice, [Flipout, Flipout]),
+    ],
+)
+def test_auto_chooses_local_only_where_weights_are_used_once(
+    build, expected, monkeypatch
+):
+    model, x, used = build(), np.ones((2, 4), "float32"), []
+    model(x)  # builds the layers, with calls of its own
     for estimator in (Flipout, Local, Weight):
 
         def record(self, layer, inputs, call=estimator.__call__):
@@ -102,48 +141,8 @@ def estimators_used(monkeypatch):
             return call(self, layer, inputs)
 
         monkeypatch.setattr(estimator, "__call__", record)
-    return used
-
-
-def test_auto_chooses_local_for_weights_used_once_per_row(estimators_used):
-    model = keras.Sequential([DenseVariational(3, kl_weight=1.0)])
-    model(np.ones((2, 4), "float32"))
-    assert set(estimators_used) == {Local}
-
-
-def test_auto_sees_no_sharing_in_a_sequential_model_that_grew(estimators_used):
-    model = keras.Sequential([keras.Input((4,))])
-    for units in (3, 2):
-        model.add(DenseVariational(units, kl_weight=1.0))  # builds all layers again
-    estimators_used.clear()
-    model(np.ones((2, 4), "float32"))
-    assert estimators_used == [Local, Local]
-
-
-def test_auto_chooses_flipout_in_a_shared_nested_model(estimators_used):
-    encoder = keras.Sequential([keras.Input((4,)), DenseVariational(3, kl_weight=1.0)])
-    left, right = keras.Input((4,)), keras.Input((4,))
-    siamese = keras.Model([left, right], encoder(left) - encoder(right))
-    estimators_used.clear()
-    siamese([np.ones((2, 4), "float32")] * 2)
-    assert estimators_used == [Flipout, Flipout]
-
-
-def test_auto_chooses_flipout_if_sharing_is_unknown(estimators_used):
-    class Twice(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.dense = DenseVariational(3, kl_weight=1.0)
-
-        def call(self, x):
-            return self.dense(x) - self.dense(x)
-
-    model = Twice()
-    model(np.ones((2, 4), "float32"))  # builds the layer, with calls of its own
-    estimators_used.clear()
-    difference = model(np.ones((2, 4), "float32"))
-    assert estimators_used == [Flipout, Flipout]
-    np.testing.assert_allclose(difference, np.zeros((2, 3)), atol=1e-6)
+    model(x)
+    assert used == expected
 
 
 def test_training_without_kl_weight_raises():

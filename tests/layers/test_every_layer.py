@@ -16,6 +16,7 @@ from tests.every_layer import (
     RECURRENT,
     X,
     Y,
+    applied,
     every_layer,
     layer_of,
     loss_and_gradients,
@@ -201,6 +202,19 @@ def test_weights_without_a_gradient_are_trained_by_the_score_function(kind):
         if isinstance(each, VariationalLayer):
             assert each.estimator == estimators.ScoreFunction()
     assert layer.get_config()["estimator"]["class_name"] == "ScoreFunction"
+
+
+@pytest.mark.few(5)
+@every_kind
+def test_a_shared_layer_draws_and_counts_once(kind):
+    layer = layer_of(kind, estimator="weight", kl_weight=0.1)
+    left, right = keras.Input((24,)), keras.Input((24,))
+    model = keras.Model([left, right], applied(layer, left) - applied(layer, right))
+    np.testing.assert_allclose(model([X, X]), 0.0, atol=1e-6)
+    parts = [x for x in sublayers(layer) if isinstance(x, VariationalLayer)]
+    assert len(model.losses) == len(parts)
+    divergence = sum(part.step_kl for part in parts)
+    np.testing.assert_allclose(sum(model.losses), 0.1 * divergence, rtol=1e-6)
 
 
 @every_kind

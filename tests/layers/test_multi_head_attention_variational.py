@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.repeated_calls import repeated
 from tfbbb.base.call_context import call_with
@@ -156,20 +155,6 @@ def test_every_draw_of_several_serves_its_rows():
         }
         twin = deterministic(layer, lambda w, drawn=drawn: drawn[id(w)], QUERY, QUERY)
         np.testing.assert_allclose(outputs[rows], twin(QUERY, QUERY), atol=1e-6)
-
-
-def test_divergence_counts_once_for_each_projection_of_a_shared_layer():
-    layer = attention(kl_weight=0.25)
-    left, right = keras.Input((4, 2)), keras.Input((4, 2))
-    model = keras.Model([left, right], layer(left, left) - layer(right, right))
-    np.testing.assert_allclose(model([QUERY, QUERY]), 0.0, atol=1e-6)
-    assert len(model.losses) == 4
-    expected = sum(
-        float(tf.reduce_sum(tfbbb.divergences.kl_divergence(w, None)))
-        for projection in projections(layer)
-        for w in projection.variational_weights
-    )
-    np.testing.assert_allclose(sum(model.losses), 0.25 * expected, rtol=1e-5)
 
 
 def cross_attention_by_names(inputs):

@@ -135,19 +135,6 @@ def test_every_draw_of_several_serves_its_rows(kind):
         np.testing.assert_allclose(outputs[rows], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("kind", "estimator"),
-    [("simple_rnn", "weight"), ("lstm", "flipout"), ("gru", "auto")],
-)
-def test_a_shared_layer_draws_and_counts_once(kind, estimator):
-    layer = variational(kind, estimator=estimator)
-    left, right = keras.Input((4, 2)), keras.Input((4, 2))
-    model = keras.Model([left, right], layer(left) - layer(right))
-    np.testing.assert_allclose(model([SEQUENCES, SEQUENCES]), 0.0, atol=1e-6)
-    assert len(model.losses) == 1
-    np.testing.assert_allclose(model.losses[0], layer.step_kl * 0.1, rtol=1e-6)
-
-
 def test_dropout_uses_one_mask_for_all_steps():
     arguments = {
         "units": 50,

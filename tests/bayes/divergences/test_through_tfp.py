@@ -12,9 +12,7 @@ KNOWN = [
     ("mean_field_normal", tfd.Normal(0.2, 0.5)),
     ("mean_field_normal", tfd.Normal([0.2, 0.3, 0.4], 0.5)),
     (tfd.Laplace, tfd.Laplace(0.0, 0.5)),
-    (tfd.Laplace, priors.Laplace(0.5)),
-    (tfd.Normal, priors.Normal(0.5)),
-    (tfd.Normal, priors.Normal(0.5, trainable=True)),
+    (tfd.Normal, tfd.Normal(0.0, 0.5)),
 ]
 UNKNOWN = [
     ("mean_field_normal", tfd.Laplace(0.0, 0.5)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np, tf
-from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, over_targets
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
@@ -29,12 +29,6 @@ class Classification(Likelihood):
     def __init__(self, *, ignore_class: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.ignore_class = ignore_class
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        if self.ignore_class is not None:
-            config["ignore_class"] = self.ignore_class
-        return config
 
     def log_probabilities(self, outputs: Tensor) -> Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""

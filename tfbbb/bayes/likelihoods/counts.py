@@ -10,7 +10,7 @@ from pydantic import Field
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import ArrayLike, Config, DType, Tensor
+from tfbbb.base.types import ArrayLike, DType, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
@@ -61,10 +61,6 @@ class Counts(LogLink):
     def __init__(self, exposure: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         self.exposure = exposure
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        return {**config, "exposure": True} if self.exposure else config
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         super().build(output_shape)

@@ -25,6 +25,13 @@ else:
             return keras.Layer.__new__(cls, *args, **kwargs)
 
 
+_OTHER_OPTIONS = {
+    "bounds": None,
+    "members": 1,
+    "exposure": False,
+    "censored": False,
+    "ignore_class": None,
+}
 # Arguments that every layer of Keras has.
 _OF_LAYERS = {"name", "trainable", "dtype"}
 
@@ -114,9 +121,12 @@ class Likelihood(_Layer):
         # mypy looks for the hash of a class in its instances.
         names = options(type(self))  # type: ignore[arg-type]
         config |= {name: getattr(self, name) for name in names}
-        if self.bounds is not None:
-            config["bounds"] = list(self.bounds)
-        return config if self.members == 1 else {**config, "members": self.members}
+        # Those that jobs do not give, where they are not the default.
+        for name, default in _OTHER_OPTIONS.items():
+            value = getattr(self, name, default)
+            if value != default:
+                config[name] = list(value) if isinstance(value, tuple) else value
+        return config
 
     @property
     def limits(self) -> tuple[float, ...] | None:

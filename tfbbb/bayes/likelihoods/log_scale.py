@@ -7,7 +7,7 @@ from typing import Any
 
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import np
-from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import first_row, over_targets
 from tfbbb.bayes.likelihoods.location_scale import (
     LocationScale,
@@ -57,10 +57,6 @@ class LogScale(LogLink, LocationScale):
     ):
         super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)
         self.censored = censored
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        return {**config, "censored": True} if self.censored else config
 
     def _num_targets(self, output_shape: tuple[int | None, ...]) -> int:
         number = super()._num_targets(output_shape)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import stats
 
 from tfbbb.bayes.likelihoods import NegativeBinomial, Poisson
 
@@ -34,40 +33,6 @@ def built(kind, targets=TARGETS):
 
 def outputs_for(likelihood, *leading):
     return 0.7 * GENERATOR.normal(size=(*leading, likelihood.num_outputs(2)))
-
-
-def reference(likelihood, outputs):
-    """Returns the same distribution as a frozen one of SciPy."""
-    parameters = {
-        name: value.numpy() for name, value in likelihood.parameters(outputs).items()
-    }
-    if isinstance(likelihood, Poisson):
-        return stats.poisson(parameters["rate"])
-    mean, concentration = parameters["mean"], parameters["concentration"]
-    return stats.nbinom(concentration, concentration / (concentration + mean))
-
-
-@EVERY
-def test_agrees_with_the_counts_of_scipy(kind):
-    likelihood = built(kind)
-    outputs = outputs_for(likelihood, 5, 4)
-    expected = reference(likelihood, outputs)
-    counts = expected.ppf(GENERATOR.uniform(size=(5, 4, 2)))
-    close = {"rtol": 1e-9, "atol": 1e-12}
-    np.testing.assert_allclose(likelihood.mean(outputs), expected.mean(), **close)
-    np.testing.assert_allclose(likelihood.variance(outputs), expected.var(), **close)
-    np.testing.assert_allclose(
-        likelihood.log_prob(counts, outputs), expected.logpmf(counts).sum(-1), **close
-    )
-    np.testing.assert_allclose(
-        likelihood.prob(counts, outputs), expected.pmf(counts), **close
-    )
-    for shift in (0.0, 0.7, -0.3, -1.0):
-        np.testing.assert_allclose(
-            likelihood.cdf(counts + shift, outputs),
-            expected.cdf(counts + shift),
-            **close,
-        )
 
 
 @EVERY

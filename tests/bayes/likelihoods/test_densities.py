@@ -29,6 +29,10 @@ REFERENCES = {
     "laplace": lambda p: stats.laplace(p["loc"], p["scale"]),
     "log_normal": lambda p: stats.lognorm(p["scale"], scale=np.exp(p["loc"])),
     "normal": lambda p: stats.norm(p["loc"], p["scale"]),
+    "negative_binomial": lambda p: stats.nbinom(
+        p["concentration"], p["concentration"] / (p["concentration"] + p["mean"])
+    ),
+    "poisson": lambda p: stats.poisson(p["rate"]),
     "student_t": lambda p: stats.t(p["df"], p["loc"], p["scale"]),
     # `loc` is the mean of the logarithm.
     "weibull": lambda p: stats.weibull_min(
@@ -48,28 +52,41 @@ def outputs_for(likelihood, *rows, seed=1):
     return 0.7 * np.random.default_rng(seed).normal(size=(*rows, width))
 
 
+def reference(name, likelihood, outputs):
+    """Returns the same distribution as a frozen one of SciPy."""
+    parameters = likelihood.parameters(outputs).items()
+    return REFERENCES[name]({key: value.numpy() for key, value in parameters})
+
+
 @pytest.mark.parametrize("heteroscedastic", [False, True], ids=["learned", "outputs"])
 @pytest.mark.parametrize("name", REFERENCES)
 def test_agrees_with_the_density_of_scipy_with_its_parameters(name, heteroscedastic):
-    likelihood = built(type(likelihoods.get(name))(heteroscedastic=heteroscedastic))
+    # Poisson counts have no noise besides.
+    options = {"heteroscedastic": heteroscedastic} if name != "poisson" else {}
+    likelihood = type(likelihoods.get(name))(**options)
+    built(likelihood, np.floor(100.0 * SHARES) if likelihood.discrete else SHARES)
     for variable in likelihood.trainable_variables:
         variable.assign(variable + np.array([-1.0, 0.5]))
     outputs = outputs_for(likelihood, 5, 4)
-    parameters = likelihood.parameters(outputs)
-    assert {value.shape for value in parameters.values()} == {(5, 4, 2)}
-    expected = REFERENCES[name]({key: x.numpy() for key, x in parameters.items()})
+    expected = reference(name, likelihood, outputs)
     levels = np.random.default_rng(2).uniform(size=(5, 4, 2))
     values = expected.ppf(levels)
+    log_density = getattr(expected, "logpmf" if likelihood.discrete else "logpdf")
     # In float64: the special functions of TensorFlow are good to 1e-9 and better.
     close = {"rtol": 1e-8, "atol": 1e-11}
     np.testing.assert_allclose(likelihood.mean(outputs), expected.mean(), **close)
     np.testing.assert_allclose(likelihood.variance(outputs), expected.var(), **close)
     np.testing.assert_allclose(
-        likelihood.log_prob(values, outputs), expected.logpdf(values).sum(-1), **close
+        likelihood.log_prob(values, outputs), log_density(values).sum(-1), **close
     )
-    np.testing.assert_allclose(likelihood.cdf(values, outputs), levels, **close)
+    for shift in (0.0, 0.7, -0.3, -1.0) if likelihood.discrete else (0.0,):
+        np.testing.assert_allclose(
+            likelihood.cdf(values + shift, outputs),
+            expected.cdf(values + shift),
+            **close,
+        )
     np.testing.assert_allclose(
-        likelihood.prob(values, outputs), expected.pdf(values), **close
+        likelihood.prob(values, outputs), np.exp(log_density(values)), **close
     )
     np.testing.assert_allclose(likelihood.quantile(levels, outputs), values, **close)
 

@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tests.bayes.likelihoods.test_counts import EVERY, KINDS, reference
+from tests.bayes.likelihoods.test_counts import EVERY, KINDS
+from tests.bayes.likelihoods.test_densities import reference
 from tfbbb.bayes.likelihoods import NegativeBinomial, Poisson
 
 GENERATOR = np.random.default_rng(0)
@@ -66,7 +67,8 @@ def test_poisson_rows_of_one_rate_may_be_merged():
 def test_agrees_with_the_counts_of_scipy(kind):
     likelihood = built(kind)
     outputs = outputs_for(likelihood, 123.0)
-    expected = reference(likelihood, outputs)
+    name = "poisson" if isinstance(likelihood, Poisson) else "negative_binomial"
+    expected = reference(name, likelihood, outputs)
     levels = np.array([[0.05], [0.5], [0.95]])
     counts = expected.ppf(levels)
     close = {"rtol": 1e-8, "atol": 1e-11}

@@ -109,8 +109,16 @@ class VariationalWeight:
         )
 
     def output_variance(self, inputs: Tensor) -> Tensor:
-        """Returns Var[x @ w] of rows x, [(members,) rows, inputs], under q, float32."""
-        return self.posterior.output_variance(self.parameters, inputs, self.shape)
+        """Returns Var[x @ w] of rows x, [(members,) rows, inputs], for a normal q."""
+        if self.posterior.factorised:
+            return tf.matmul(tf.square(inputs), self.variance)
+        # Draws are linear in their noise: each entry of it adds the square of its part.
+        own = self.posterior.noise_shape(self.shape)
+        leading = [1] if self.members > 1 else []
+        noise = tf.reshape(tf.eye(math.prod(own)), [*leading, -1, *own])
+        parts = self.posterior.perturb(self._spread(noise), noise, self.shape)
+        sums = tf.matmul(inputs[..., tf.newaxis, :, :], parts)
+        return tf.reduce_sum(tf.square(sums), axis=-3)
 
     @property
     def stddev(self) -> Tensor:

@@ -7,7 +7,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.estimator import Estimator, LinearLayer, register
 from tfbbb.bayes.estimators.weight import Weight
-from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.posterior import NormalPosterior, Posterior
 
 
 @register("closed_form")
@@ -38,7 +38,9 @@ class ClosedForm(Estimator):
     """
 
     def can_serve(self, posterior: Posterior) -> bool:
-        return posterior.has_output_variance
+        return posterior.factorised or (
+            isinstance(posterior, NormalPosterior) and posterior.has_density
+        )
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

@@ -16,7 +16,6 @@ from tfbbb.bayes.posteriors.posterior import (
     Sizes,
     flatten_weights,
     register,
-    reshape_last_axes,
     unflatten_weights,
 )
 
@@ -43,8 +42,6 @@ class FullCovarianceNormal(NormalPosterior):
     (3,)
     """
 
-    has_output_variance = True
-
     def covariance_size(self, shape: Sizes) -> int:
         return math.prod(shape)
 
@@ -63,18 +60,6 @@ class FullCovarianceNormal(NormalPosterior):
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         variances = tf.reduce_sum(tf.square(self.scale_tril(parameters)), axis=-1)
         return unflatten_weights(variances, shape)
-
-    def output_variance(
-        self, parameters: Parameters, inputs: Tensor, shape: Sizes
-    ) -> Tensor:
-        # x_i L[(i, u), j] summed over i is the part of unit u along the noise j.
-        factor = reshape_last_axes(
-            self.scale_tril(parameters), 2, (shape[0], shape[1] * math.prod(shape))
-        )
-        parts = reshape_last_axes(
-            tf.matmul(inputs, factor), 1, (shape[1], math.prod(shape))
-        )
-        return tf.reduce_sum(tf.square(parts), axis=-1)
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         flat_noise = flatten_weights(noise, shape)

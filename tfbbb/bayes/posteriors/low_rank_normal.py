@@ -58,8 +58,6 @@ class LowRankNormal(NormalPosterior):
             small random entries, a tenth of it in all: at F = 0 its gradient is 0.
     """
 
-    has_output_variance = True
-
     def __init__(self, rank: Rank = 2, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
         self.rank = positive_integer("rank", rank)
@@ -80,14 +78,6 @@ class LowRankNormal(NormalPosterior):
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         along_directions = tf.reduce_sum(tf.square(parameters["factor"]), axis=-1)
         return tf.exp(2.0 * parameters["log_scale"]) + along_directions
-
-    def output_variance(
-        self, parameters: Parameters, inputs: Tensor, shape: Sizes
-    ) -> Tensor:
-        own = tf.matmul(tf.square(inputs), tf.exp(2.0 * parameters["log_scale"]))
-        factor = reshape_last_axes(parameters["factor"], 2, (shape[1] * self.rank,))
-        shared = reshape_last_axes(tf.matmul(inputs, factor), 1, (shape[1], self.rank))
-        return own + tf.reduce_sum(tf.square(shared), axis=-1)
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         size = math.prod(shape)

@@ -69,8 +69,6 @@ class MatrixNormal(NormalPosterior):
             most 4096 rows and columns.
     """
 
-    has_output_variance = True
-
     def __init__(
         self, covariance: Covariance = "full", initial_scale: InitialScale = 0.1
     ):
@@ -118,14 +116,6 @@ class MatrixNormal(NormalPosterior):
         return _as_weights(
             tf.linalg.matmul(variances, tf.square(columns), transpose_b=True), shape
         )
-
-    def output_variance(
-        self, parameters: Parameters, inputs: Tensor, shape: Sizes
-    ) -> Tensor:
-        rows, columns, scale = self.factors(parameters)
-        scale *= tf.ones(matrix_sides(shape), scale.dtype)
-        along_rows = tf.square(tf.matmul(inputs, rows)) @ tf.square(scale)
-        return tf.matmul(along_rows, tf.square(columns), transpose_b=True)
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         rows, columns, scale = self.factors(parameters)

@@ -52,8 +52,6 @@ class Posterior(Strategy):
         has_density: Whether `log_prob` is defined.
         shares_noise: Whether all weight tensors of a draw use the same noise, so that
             they are correlated.
-        has_output_variance: Whether sums `x @ w` are normal under q and
-            `output_variance` is defined, as the `closed_form` estimator requires.
     """
 
     factorised = False
@@ -62,10 +60,6 @@ class Posterior(Strategy):
     deterministic = False
     has_density = True
     shares_noise = False
-
-    @property
-    def has_output_variance(self) -> bool:
-        return self.factorised
 
     def num_parameters(self, shape: Sizes) -> int:
         """Returns the number of parameters of q for a weight of this shape."""
@@ -141,14 +135,6 @@ class Posterior(Strategy):
     def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns Var[w], element by element, [..., *shape]."""
         raise NotImplementedError
-
-    def output_variance(
-        self, parameters: Parameters, inputs: Tensor, shape: Sizes
-    ) -> Tensor:
-        """Returns Var[x @ w] of rows x, [..., rows, inputs], as [..., rows, units]."""
-        if not self.factorised:
-            raise NotImplementedError
-        return tf.matmul(tf.square(inputs), self.variance(parameters, shape))
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns `w - E[w]`, [..., *shape], of noise [..., *noise_shape(shape)]."""

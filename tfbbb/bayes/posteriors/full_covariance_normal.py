@@ -8,8 +8,6 @@ from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
-    HALF_LOG_2PI,
-    NORMAL_ENTROPY,
     Declared,
     NormalPosterior,
     Parameters,
@@ -66,18 +64,15 @@ class FullCovarianceNormal(NormalPosterior):
         deviations = tf.linalg.matvec(self.scale_tril(parameters), flat_noise)
         return unflatten_weights(deviations, shape)
 
-    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
-        deviations = flatten_weights(weights - parameters["mean"], shape)
-        standardized = solve(self.scale_tril(parameters), deviations)
-        return (
-            -0.5 * tf.reduce_sum(tf.square(standardized), axis=-1)
-            - tf.reduce_sum(parameters["log_scale"], axis=-1)
-            - math.prod(shape) * HALF_LOG_2PI
-        )
+    def squared_distance(
+        self, parameters: Parameters, deviations: Tensor, shape: Sizes
+    ) -> Tensor:
+        flat = flatten_weights(deviations, shape)
+        standardized = solve(self.scale_tril(parameters), flat)
+        return tf.reduce_sum(tf.square(standardized), axis=-1)
 
-    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        log_scales = tf.reduce_sum(parameters["log_scale"], axis=-1)
-        return log_scales + math.prod(shape) * NORMAL_ENTROPY
+    def log_volume(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        return tf.reduce_sum(parameters["log_scale"], axis=-1)
 
 
 def number_of_correlations(size: int) -> int:

@@ -10,7 +10,6 @@ from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.posteriors.posterior import (
     MAX_COVARIANCE,
-    NORMAL_ENTROPY,
     Declared,
     InitialScale,
     NormalPosterior,
@@ -86,12 +85,11 @@ class JointNormal(NormalPosterior):
         )
         return unflatten_weights(deviations[..., 0, :], shape)
 
-    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
+    def log_volume(self, parameters: Parameters, shape: Sizes) -> Tensor:
         factor = parameters["factor"]
         own = tf.one_hot(self._own_columns(parameters, factor), self.size)
         diagonal = tf.reduce_sum(own * factor, axis=-1)
-        log_scales = tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
-        return log_scales + math.prod(shape) * NORMAL_ENTROPY
+        return tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
 
     def factor(self, parameters: Parameters) -> Tensor:
         """Returns the rows L_t of the factor, [..., n, D]: 0 above the diagonal."""

@@ -12,8 +12,6 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import Initializer, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.posterior import (
-    HALF_LOG_2PI,
-    NORMAL_ENTROPY,
     Declared,
     InitialScale,
     NormalPosterior,
@@ -87,8 +85,9 @@ class LowRankNormal(NormalPosterior):
         )
         return tf.exp(parameters["log_scale"]) * own + unflatten_weights(shared, shape)
 
-    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
-        deviations = weights - parameters["mean"]
+    def squared_distance(
+        self, parameters: Parameters, deviations: Tensor, shape: Sizes
+    ) -> Tensor:
         standardized = flatten_weights(
             deviations * tf.exp(-parameters["log_scale"]), shape
         )
@@ -97,17 +96,14 @@ class LowRankNormal(NormalPosterior):
         projected = tf.linalg.matvec(factor, standardized, transpose_a=True)
         explained = tf.linalg.triangular_solve(capacitance, projected[..., tf.newaxis])
         squares = tf.reduce_sum(tf.square(standardized), axis=-1)
-        squares -= tf.reduce_sum(tf.square(explained), axis=(-2, -1))
-        return (
-            -0.5 * squares
-            - 0.5 * self._log_determinant(parameters, capacitance, shape)
-            - math.prod(shape) * HALF_LOG_2PI
-        )
+        return squares - tf.reduce_sum(tf.square(explained), axis=(-2, -1))
 
-    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
+    def log_volume(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        # Sylvester: |D + F F^T| = |D| |I + G^T G|
         _, capacitance = self._capacitance(parameters, shape)
-        log_determinant = self._log_determinant(parameters, capacitance, shape)
-        return 0.5 * log_determinant + math.prod(shape) * NORMAL_ENTROPY
+        roots = tf.math.log(tf.linalg.diag_part(capacitance))
+        diagonal = sum_over_weights(parameters["log_scale"], shape)
+        return diagonal + tf.reduce_sum(roots, axis=-1)
 
     def _flat_factor(self, parameters: Parameters, shape: Sizes) -> Tensor:
         matrix = (math.prod(shape), self.rank)
@@ -122,11 +118,3 @@ class LowRankNormal(NormalPosterior):
         gram = tf.linalg.matmul(factor, factor, transpose_a=True)
         identity = tf.eye(self.rank, dtype=gram.dtype)
         return factor, tf.linalg.cholesky(identity + gram)
-
-    def _log_determinant(
-        self, parameters: Parameters, capacitance: Tensor, shape: Sizes
-    ) -> Tensor:
-        # Sylvester: |D + F F^T| = |D| |I + G^T G|
-        diagonal = sum_over_weights(parameters["log_scale"], shape)
-        roots = tf.math.log(tf.linalg.diag_part(capacitance))
-        return 2.0 * diagonal + 2.0 * tf.reduce_sum(roots, axis=-1)

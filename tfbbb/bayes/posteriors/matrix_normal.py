@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -15,8 +14,6 @@ from tfbbb.bayes.posteriors.full_covariance_normal import (
     number_of_correlations,
 )
 from tfbbb.bayes.posteriors.posterior import (
-    HALF_LOG_2PI,
-    NORMAL_ENTROPY,
     Declared,
     InitialScale,
     NormalPosterior,
@@ -123,27 +120,19 @@ class MatrixNormal(NormalPosterior):
         deviations = rows @ tf.linalg.matmul(scaled, columns, transpose_b=True)
         return _as_weights(deviations, shape)
 
-    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
+    def squared_distance(
+        self, parameters: Parameters, deviations: Tensor, shape: Sizes
+    ) -> Tensor:
         rows, columns, scale = self.factors(parameters)
-        deviations = _as_matrix(weights - parameters["mean"], shape)
         # `tf.linalg.solve` would not broadcast over samples.
-        by_rows = tf.linalg.inv(rows) @ deviations
+        by_rows = tf.linalg.inv(rows) @ _as_matrix(deviations, shape)
         standardized = tf.linalg.matmul(
             by_rows, tf.linalg.inv(columns), transpose_b=True
         )
-        return (
-            -0.5
-            * sum_over_weights(tf.square(standardized / scale), matrix_sides(shape))
-            - self._log_scale_sum(parameters, shape)
-            - math.prod(shape) * HALF_LOG_2PI
-        )
+        return sum_over_weights(tf.square(standardized / scale), matrix_sides(shape))
 
-    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        log_scales = self._log_scale_sum(parameters, shape)
-        return log_scales + math.prod(shape) * NORMAL_ENTROPY
-
-    def _log_scale_sum(self, parameters: Parameters, shape: Sizes) -> Tensor:
-        # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
+    def log_volume(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        # log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
         rows, columns = matrix_sides(shape)
         if self.covariance == "eigenbasis":
             _, row_volume = tf.linalg.slogdet(parameters["row_basis"])

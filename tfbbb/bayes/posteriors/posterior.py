@@ -211,6 +211,28 @@ class NormalPosterior(Posterior):
     def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
+    def squared_distance(
+        self, parameters: Parameters, deviations: Tensor, shape: Sizes
+    ) -> Tensor:
+        """Returns `d^T C^-1 d` of deviations from the mean, [..., *shape], as [...]."""
+        raise NotImplementedError
+
+    def log_volume(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        """Returns `log |C| / 2`, [...], of the covariance C."""
+        raise NotImplementedError
+
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
+        if not self.has_density:
+            return super().log_prob(parameters, weights, shape)
+        deviations = weights - parameters["mean"]
+        half = 0.5 * self.squared_distance(parameters, deviations, shape)
+        volume = self.log_volume(parameters, shape)
+        return -half - volume - math.prod(shape) * HALF_LOG_2PI
+
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
+        volume = self.log_volume(parameters, shape)
+        return volume + math.prod(shape) * NORMAL_ENTROPY
+
     def initial_log_scale(self, fan_in: int) -> float:
         """Returns the logarithm of the standard deviation at the start."""
         return math.log(self.initial_scale) - 0.5 * math.log(fan_in)

@@ -17,7 +17,6 @@ from tfbbb.bayes.likelihoods import count_distribution
 from tfbbb.bayes.likelihoods.inversion import bracket_of_counts, least_integer
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import LogLink
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
@@ -181,11 +180,6 @@ class Counts(LogLink):
     def quantile(self, levels: ArrayLike, outputs: Tensor) -> Tensor:
         distribution, dtype = self._in_doubles(outputs)
         return ops.cast(_quantile(ops.cast(levels, "float64"), *distribution), dtype)
-
-    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        distribution, dtype = self._in_doubles(outputs)
-        levels = standard_normal_cdf(ops.cast(noise, "float64"))
-        return ops.cast(_quantile(levels, *distribution), dtype)
 
 
 def _variance(mean: Tensor, log_mean: Tensor, concentration: Tensor) -> Tensor:

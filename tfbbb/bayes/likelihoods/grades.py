@@ -13,7 +13,6 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Regression, positive
 
 # More have a distribution that is hardly told from a density.
@@ -153,10 +152,6 @@ class Grades(Regression):
         levels = ops.cast(levels, below.dtype) + ops.zeros_like(below[..., 0])
         under = below[..., :-1] < levels[..., ops.newaxis]
         return self.low + ops.reduce_sum(ops.cast(under, below.dtype), axis=-1)
-
-    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        below = self._cumulative(outputs)
-        return self.quantile(standard_normal_cdf(ops.cast(noise, below.dtype)), outputs)
 
 
 def initial_cutpoints(counts: np.ndarray) -> np.ndarray:

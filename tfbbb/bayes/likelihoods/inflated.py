@@ -13,16 +13,14 @@ from tfbbb.base.strategy import options
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.beta import Beta, High, Low
+from tfbbb.bayes.likelihoods.inversion import LARGEST_LEVEL, SMALLEST_LEVEL
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, register, registry
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Regression,
     Standardize,
 )
 
-# The ends of the levels at which another distribution has quantiles.
-_LEAST_LEVEL, _GREATEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 # In the shares of the training targets, so that no value is impossible.
 _ADDED = 0.5
 
@@ -215,17 +213,13 @@ class Inflated(Regression):
         of_values, rest, of_base = self._parts(ops.cast(outputs, "float64"))
         levels, rest = ops.cast(levels, "float64"), ops.exp(rest)
         low, *high = [ops.exp(log) for log in of_values]
-        inside = ops.clip_by_value((levels - low) / rest, _LEAST_LEVEL, _GREATEST_LEVEL)
+        inside = ops.clip_by_value((levels - low) / rest, SMALLEST_LEVEL, LARGEST_LEVEL)
         found = ops.cast(self.base.quantile(inside, of_base), "float64")
         if self.masses:
             found = ops.where(levels <= low, self._inflated[0], found)
         if high:
             found = ops.where(levels > low + rest, self._inflated[1], found)
         return ops.cast(found, dtype)
-
-    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        levels = standard_normal_cdf(ops.cast(noise, "float64"))
-        return self.quantile(ops.minimum(levels, _GREATEST_LEVEL), outputs)
 
     def _is_inflated(self, values: Tensor) -> Tensor:
         found = values == self._inflated[0]

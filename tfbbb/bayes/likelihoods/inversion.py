@@ -11,7 +11,7 @@ from tfbbb.base.types import Tensor
 
 _MOST_STEPS = 200
 # Levels nearer to 0 or 1 are clipped to these, so that every bracket is finite.
-_SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
+SMALLEST_LEVEL, LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
 Function = Callable[[Tensor], Tensor]
@@ -141,7 +141,7 @@ def bracket_of_counts(
     `mean - sqrt((1 - p) / p * variance)` and `mean + sqrt(p / (1 - p) * variance)`,
     whatever the distribution.
     """
-    levels = ops.clip_by_value(levels, _SMALLEST_LEVEL, _LARGEST_LEVEL)
+    levels = ops.clip_by_value(levels, SMALLEST_LEVEL, LARGEST_LEVEL)
     odds, stddev = levels / (1.0 - levels), ops.sqrt(variance)
     below = ops.floor(mean - stddev / ops.sqrt(odds)) - 1.0
     enough = ops.ceil(mean + stddev * ops.sqrt(odds)) + 1.0

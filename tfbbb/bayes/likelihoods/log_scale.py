@@ -15,12 +15,12 @@ from tfbbb.bayes.likelihoods.location_scale import (
     Resolution,
 )
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
-from tfbbb.bayes.likelihoods.normal import standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Standardize,
     soft_limit,
 )
+from tfbbb.bayes.likelihoods.standard_normal import standard_normal_log_prob
 from tfbbb.bayes.target_shape import target_width
 
 # Of the search for location and scale of times of which some are cut off.

@@ -12,7 +12,6 @@ from tfbbb.base.lazy import np
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     Heteroscedastic,
     Regression,
@@ -109,8 +108,3 @@ class MeanConcentration(Regression):
         parameters = self._parameters(ops.cast(outputs, "float64"))
         found = self._inverse(ops.cast(levels, "float64"), *parameters)
         return ops.cast(found, self.at_least_float32(outputs).dtype)
-
-    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        levels = standard_normal_cdf(ops.cast(noise, "float64"))
-        # The largest level below 1 is at eight standard deviations.
-        return self.quantile(ops.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

@@ -7,8 +7,9 @@ from typing import Any
 from tfbbb.base import array_ops as ops
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.normal import NormalNoise, standard_normal_log_prob
+from tfbbb.bayes.likelihoods.normal import NormalNoise
 from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize
+from tfbbb.bayes.likelihoods.standard_normal import standard_normal_log_prob
 from tfbbb.bayes.posteriors.full_covariance_normal import (
     cholesky_factor,
     number_of_correlations,

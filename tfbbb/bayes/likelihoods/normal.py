@@ -9,18 +9,10 @@ from tfbbb.base.lazy import keras
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
-from tfbbb.bayes.posteriors.posterior import HALF_LOG_2PI
-
-
-def standard_normal_log_prob(z: Tensor) -> Tensor:
-    """Returns log N(z; 0, 1)."""
-    return -0.5 * ops.square(z) - HALF_LOG_2PI
-
-
-def standard_normal_cdf(z: Tensor) -> Tensor:
-    """Returns the standard normal distribution function at z."""
-    # erfc keeps the precision of the lower tail, which 1 + erf would lose.
-    return 0.5 * ops.erfc(-z * math.sqrt(0.5))
+from tfbbb.bayes.likelihoods.standard_normal import (
+    standard_normal_cdf,
+    standard_normal_log_prob,
+)
 
 
 class NormalNoise(LocationScale):

@@ -14,8 +14,11 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf, standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import Regression, Standardize
+from tfbbb.bayes.likelihoods.standard_normal import (
+    standard_normal_cdf,
+    standard_normal_log_prob,
+)
 
 Components = Annotated[Integer, Field(ge=1, le=50, description="Number of modes.")]
 

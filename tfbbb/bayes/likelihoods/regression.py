@@ -14,12 +14,14 @@ from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
+from tfbbb.bayes.likelihoods.inversion import LARGEST_LEVEL
 from tfbbb.bayes.likelihoods.likelihood import (
     Likelihood,
     first_row,
     given_noise,
     over_targets,
 )
+from tfbbb.bayes.likelihoods.standard_normal import standard_normal_cdf
 from tfbbb.bayes.target_shape import target_width
 
 # In units of the targets' scale. It bounds the density of rows that a heteroscedastic
@@ -298,6 +300,11 @@ class Regression(Likelihood):
     @property
     def noise_size(self) -> int:
         return self.num_targets
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
+        levels = standard_normal_cdf(ops.cast(noise, "float64"))
+        # The largest level below 1 is at eight standard deviations.
+        return self.quantile(ops.minimum(levels, LARGEST_LEVEL), outputs)
 
     def _value(self, variable: keras.Variable, like: Tensor) -> Tensor:
         return ops.cast(variable, like.dtype)

@@ -12,7 +12,7 @@ from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Number
 from tfbbb.bayes.families.support import LARGEST_TARGET
-from tfbbb.bayes.likelihoods.inversion import inverted
+from tfbbb.bayes.likelihoods.inversion import SMALLEST_LEVEL, inverted
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Resolution
 from tfbbb.bayes.likelihoods.regression import (
@@ -29,7 +29,6 @@ _LEAST_DF = 2.0
 _INITIAL_DF = 4.0
 # TensorFlow's incomplete beta function loses digits beyond.
 _MOST_DF = 1e5
-_LEAST_LEVEL = 1e-300
 
 
 DegreesOfFreedom = Annotated[
@@ -141,7 +140,9 @@ class StudentT(LocationScale):
         df = ops.cast(shape[0], "float64")
         wanted, df = broadcast_together(ops.cast(levels, "float64"), df)
         # The lower tail has all its digits.
-        lower = ops.clip_by_value(ops.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
+        lower = ops.clip_by_value(
+            ops.minimum(wanted, 1.0 - wanted), SMALLEST_LEVEL, 0.5
+        )
         # No distribution with this variance has a lower quantile (Cantelli 1928).
         stddev = ops.sqrt(df / (df - _LEAST_DF))
         least = -1.001 * stddev * ops.sqrt((1.0 - lower) / lower)

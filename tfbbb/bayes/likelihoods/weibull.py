@@ -8,7 +8,7 @@ from tfbbb.base import array_ops as ops
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_scale import LogScale
-from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
+from tfbbb.bayes.likelihoods.standard_normal import standard_normal_cdf
 
 # The mean of the logarithm of a standard exponential number: minus Euler's constant.
 _CENTRE = -0.5772156649015329

@@ -112,11 +112,12 @@ def test_kernels_of_groups_act_each_on_its_own_rows(
     inputs = np.stack([x] if shared else [x, x[::-1], np.roll(x, 1, axis=-1)])
     layer = made(name, arguments, options)
     layer.build(x.shape)
+    inputs = np.asarray(layer.cast_inputs(inputs))
     generator = np.random.default_rng(1)
     kernels = generator.normal(size=(3, *layer.kernel.shape)).astype("float32")
     # As in prediction, where neither groups nor rows are known to the graph.
     signature = [
-        tf.TensorSpec([1 if shared else None, None, *x.shape[1:]], x.dtype),
+        tf.TensorSpec([1 if shared else None, None, *x.shape[1:]], inputs.dtype),
         tf.TensorSpec([None, *layer.kernel.shape]),
     ]
     found = tf.function(layer.linear, input_signature=signature)(inputs, kernels)

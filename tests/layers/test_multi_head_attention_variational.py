@@ -132,7 +132,7 @@ def test_outputs_are_distributed_like_keras_with_drawn_weights():
         return twin.stateless_call(weights, twin.non_trainable_variables, *inputs)[0]
 
     expected, *drawn = (
-        repeated(lambda call=call: call(*x), 1500)
+        repeated(lambda call=call: call(*x), 1000)
         for call in [with_drawn_weights, *layers]
     )
     for draws in drawn:
@@ -193,5 +193,5 @@ def attention_by_a_mask_of_its_own(inputs):
 def test_engines_draw_what_ordinary_calls_draw(body, x, method):
     inputs = keras.Input((4, 2))
     model = keras.Model(inputs, body(inputs))
-    loop = brute_force_draws(model, x, 800)
-    assert_same_moments(engine_draws(model, x, method, 1500), loop)
+    loop = brute_force_draws(model, x, 600)
+    assert_same_moments(engine_draws(model, x, method, 1000), loop)

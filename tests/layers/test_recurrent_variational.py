@@ -84,7 +84,7 @@ def test_stateful_layers_continue_from_the_last_state(kind):
 @pytest.mark.few(2)
 @every_kind
 def test_outputs_are_distributed_like_keras_with_drawn_weights(kind):
-    num_draws = 1500
+    num_draws = 1000
     layers = [
         variational(kind, return_sequences=True, estimator=estimator, seed=3)
         for estimator in ESTIMATORS
@@ -168,7 +168,7 @@ def test_dropout_has_the_distribution_of_keras(kind):
     layer(SEQUENCES)
     twin = deterministic(kind, layer, seed=0, **options)
     ours, theirs = (
-        repeated(lambda each=each: each(SEQUENCES, training=True), 1000)
+        repeated(lambda each=each: each(SEQUENCES, training=True), 700)
         for each in (layer, twin)
     )
     assert_same_moments(ours, theirs)
@@ -209,8 +209,8 @@ def test_engines_draw_bidirectional_layers_and_passed_states():
     _, *states = variational("lstm", estimator="weight", return_state=True)(both)
     outputs = variational("lstm", estimator="weight")(inputs, initial_state=states)
     model = keras.Model(inputs, outputs)
-    loop = brute_force_draws(model, SEQUENCES, 800)
-    assert_same_moments(engine_draws(model, SEQUENCES, "weight", 1500), loop)
+    loop = brute_force_draws(model, SEQUENCES, 600)
+    assert_same_moments(engine_draws(model, SEQUENCES, "weight", 1000), loop)
 
 
 class Correlated(MeanFieldNormal):

@@ -136,7 +136,7 @@ def test_gradient_is_the_mean_of_that_of_draws(posterior):
         for estimator in ("closed_form", drawing)
     )
     drawn.set_weights(exact.get_weights())
-    draws = repeated(lambda: loss_and_gradient(drawn, y), 3000)
+    draws = repeated(lambda: loss_and_gradient(drawn, y), 1500)
     # 5 standard errors are exceeded by none in 10^4 of such sets of figures.
     error = 5.0 * draws.std(axis=0) / np.sqrt(len(draws)) + 1e-5
     found = loss_and_gradient(exact, y).numpy()

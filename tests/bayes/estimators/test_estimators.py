@@ -1,6 +1,5 @@
 """Every estimator draws what q implies, and its gradient estimates the ELBO's."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,7 +8,7 @@ from tests.repeated_calls import repeated
 from tfbbb.layers import DenseVariational
 
 ESTIMATORS = ("local", "weight", "flipout")
-DRAWS = 4000
+DRAWS = 2000
 
 
 def dense(estimator, *, use_bias=True, rank=2, seed=0):
@@ -62,22 +61,6 @@ def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
     correlation = np.corrcoef(draws.T)[0, 1]
     # The standard error of a correlation of 0 is 1 / sqrt(n).
     assert abs(correlation - expected) < 4.5 / np.sqrt(DRAWS)
-
-
-def test_every_output_of_a_row_has_its_own_sign():
-    keras.utils.set_random_seed(0)
-    layer = DenseVariational(3, estimator="flipout", use_bias=False, kl_weight=0.1)
-    layer.build((None, 2))
-    mean = np.asarray(layer.kernel.mean)
-    count = 2000
-    for unit in np.eye(2, dtype="float32"):
-        rows = np.tile(unit, (count, 1))
-        signs = np.sign(np.asarray(layer(rows)) - rows @ mean)
-        # Of independent signs, the mean has the standard error 1 / sqrt(n).
-        assert np.abs(signs.mean(axis=0)).max() < 4.5 / np.sqrt(count)
-        for one, other in ((0, 1), (0, 2), (1, 2)):
-            correlation = (signs[:, one] * signs[:, other]).mean()
-            assert abs(correlation) < 4.5 / np.sqrt(count)
 
 
 def gradient_draws(estimator, num_draws=2000):

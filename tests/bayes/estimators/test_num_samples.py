@@ -57,7 +57,7 @@ def assert_same_mean(draws, others):
 @pytest.fixture(scope="module")
 def brute_force():
     return {
-        prior: loss_and_gradient_draws(model_of("weight", prior), 3000)
+        prior: loss_and_gradient_draws(model_of("weight", prior), 1500)
         for prior in ("normal", "scale_mixture_normal")
     }
 
@@ -75,7 +75,7 @@ def brute_force():
     ids=str,
 )
 def test_loss_and_gradient_have_the_mean_of_single_draws(prior, estimator, brute_force):
-    draws = loss_and_gradient_draws(model_of(estimator, prior), 1000)
+    draws = loss_and_gradient_draws(model_of(estimator, prior), 600)
     assert_same_mean(draws, brute_force[prior])
 
 

@@ -12,7 +12,7 @@ from tests.variational_weights import variational_weight
 from tfbbb.bayes.posteriors import JointNormal
 
 X = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
-DRAWS = 4000
+DRAWS = 2000
 
 
 @pytest.fixture(scope="module")

@@ -130,11 +130,6 @@ class Grades(Regression):
         none = ops.constant(-math.inf, logs.dtype)
         return ops.reduce_max(ops.where(chosen, logs, none), axis=-1)
 
-    def prob(self, values: ArrayLike, outputs: Tensor) -> Tensor:
-        logs = self._log_probabilities(outputs)
-        chosen = ops.cast(values, logs.dtype)[..., ops.newaxis] == self._grades(logs)
-        return ops.reduce_sum(ops.where(chosen, ops.exp(logs), 0.0), axis=-1)
-
     def cdf(self, values: ArrayLike, outputs: Tensor) -> Tensor:
         below = self._cumulative(outputs)
         values = ops.cast(values, below.dtype)[..., ops.newaxis]

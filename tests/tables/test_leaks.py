@@ -292,6 +292,17 @@ def test_small_whole_numbers_add_up_in_every_row_or_not_at_all():
     assert find_sum(counts, SUMMANDS.integers(0, 7, 60).astype(float)) == ()
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_target_that_is_a_linear_function_of_columns_is_said(noise):
+    target = 2 * COLUMNS["x1"] - 0.5 * COLUMNS["x3"] + 7 + noise * COLUMNS["x9"] ** 2
+    found = warnings_of(COLUMNS, target, held_out_at_random=False)
+    said = (
+        "The target 'y' is a linear function of 'x1' and 'x3' in each row; if they are "
+        "not known before the target is, leave them out (--ignore x1 --ignore x3)."
+    )
+    assert found == ({} if noise else {"x1": (said,)})
+
+
 def test_a_schema_warns_of_columns_that_add_up_to_the_target():
     table = {**COLUMNS, "count": COLUMNS["x4"] - COLUMNS["x2"]}
     schema = Schema.infer(table, "count")

@@ -70,31 +70,6 @@ def test_a_sample_of_rows_is_bounded(monkeypatch):
     assert set(inputs["word"]) <= {"a", "b", ""}
 
 
-@pytest.mark.parametrize(
-    ("folds", "noise"),
-    [(np.arange(ROWS)[np.newaxis] % 4, 0.0), (None, 0.0), (None, 1e-3)],
-)
-def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
-    generator = np.random.default_rng(0)
-    table = {name: generator.normal(size=ROWS) for name in "abc"}
-    table["y"] = 2 * table["a"] - 0.5 * table["c"] + noise * generator.normal(size=ROWS)
-    schema = Schema.infer(table, "y")
-    rows = MemoryRows.read(schema, [as_source(table)], len(table["y"]))
-    inputs, targets = schema.inputs(table), schema.targets(table)
-    model = PredictedRows(np.zeros(ROWS), targets, 0.9)
-    judged, _ = judged_beside_baselines(rows, folds, inputs, targets, model, schema)
-    said = [text for text in judged["warnings"] if "linear function" in text]
-    assert said == [text for text in judged["sentences"] if "linear function" in text]
-    if noise:
-        assert said == []
-    else:
-        assert said == [
-            "The target is a linear function of the columns 'a' and 'c' in rows "
-            "left out, so it was probably computed from them; leave out those that are "
-            "not known before the target is (--ignore a --ignore c)."
-        ]
-
-
 def of_a_product(classes, rows=400):
     """A table that no linear model can learn, with its schema and rows."""
     generator = np.random.default_rng(1)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tfbbb.cli.model_table import ModelTable
-    from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.judging.explain import Effect, Explanation
     from tfbbb.judging.types import Model as AnyModel
 
@@ -51,7 +50,7 @@ def explain(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable
-        from tfbbb.judging.evaluation.baselines import Baselines, one_by_one
+        from tfbbb.judging.evaluation.baselines import one_by_one
 
         given = ModelTable.read(model, data, sheet)
         targets = None
@@ -69,7 +68,6 @@ def explain(
                     given,
                     alone,
                     None if targets is None else one_by_one(targets, number)[place],
-                    Baselines.read(given.path),
                     place,
                     max_rows=rows,
                     num_samples=num_samples,
@@ -97,7 +95,6 @@ def explain_rows(
     given: "ModelTable",
     model: "AnyModel",
     targets: "np.ndarray | None",
-    baselines: "Baselines | None",
     place: int = 0,
     **options: Any,
 ) -> "Explanation":
@@ -111,7 +108,6 @@ def explain_rows(
         model,
         given.inputs,
         targets,
-        None if baselines is None else baselines.encoding,
         classes=given.manifest.classes or (),
         target=names[place] if names else "",
         track=track_names,
@@ -156,8 +152,6 @@ def _echo(found: "Explanation", num_rows: int) -> None:
         f"More data would remove {share:.0f} % of the {found.split.measure} of a row, "
         "on average: its epistemic part."
     )
-    if outside := describe_outside(found):
-        typer.echo(outside)
     by = "variance" if found.split.measure == "variance" else "mutual information"
     typer.echo(f"rows least like training, by {found.unusual_by}:")
     print_rows(
@@ -191,17 +185,3 @@ def _ends(effect: "Effect", classes: "Sequence[str]") -> list[str]:
         f"{shown_number(upper[at], 4)}) at {effect.show(effect.values[at])}"
         for at in (int(means.argmin()), int(means.argmax()))
     ]
-
-
-def describe_outside(found: "Explanation") -> str:
-    """Returns which columns have values outside what training has seen, if any."""
-    if not found.outside:
-        return ""
-    items = sorted(found.outside.items(), key=lambda item: -item[1])
-    named = ", ".join(
-        f"{name!r} ({number} {'row' if number == 1 else 'rows'})"
-        for name, number in items[:_MOST_COLUMNS_SHOWN]
-    )
-    more = len(items) - _MOST_COLUMNS_SHOWN
-    others = f" and {more} more columns" if more > 0 else ""
-    return f"Values outside what training has seen: {named}{others}."

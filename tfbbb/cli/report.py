@@ -72,7 +72,7 @@ def _report(
     # They import the formats of tables, and SciPy.
     import numpy as np
 
-    from tfbbb.cli.explain import describe_outside, explain_rows
+    from tfbbb.cli.explain import explain_rows
     from tfbbb.cli.progress import track_blocks
     from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
     from tfbbb.judging.evaluation.baselines import Baselines, one_by_one
@@ -105,9 +105,7 @@ def _report(
     columns = one_by_one(targets, len(manifest.target_names))
     for place, alone in enumerate(of_targets(model, len(columns))):
         y = columns[place]
-        explained = explain_rows(
-            given, alone, y, baselines, place, num_samples=num_samples
-        )
+        explained = explain_rows(given, alone, y, place, num_samples=num_samples)
         rows = explained.rows
         inputs = {name: values[rows] for name, values in given.inputs.items()}
         prediction = predicted(alone, Rows.read(inputs), num_samples, None)
@@ -128,7 +126,6 @@ def _report(
                 ),
             }
         )
-    outside = describe_outside(explained)
     report: Config = {
         "format": FORMAT,
         "task": manifest.task,
@@ -136,7 +133,7 @@ def _report(
         "metrics_from": f"the table {name}, beside baselines that were fitted to the "
         "training rows",
         "judgement": judgement,
-        "remarks": [*given.remarks, *([outside] if outside else [])],
+        "remarks": given.remarks,
         **by_target(manifest.target_names, parts),
     }
     stored = (given.path / MANIFEST_PATH).with_name(REPORT_FILE)

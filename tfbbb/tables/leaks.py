@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import listed, shown_number
 from tfbbb.tables.cells import Kind
 from tfbbb.tables.column_words import (
     BIRTHS,
@@ -40,6 +40,7 @@ _EXPECTED_PAIRS, _STANDARD_ERRORS = 12.0, 4.0
 # Of the range of the target, what rounding in a file may change; the correlation of
 # ranks that is too good; rows for each value that tells a class; columns of a sum.
 _ROUNDING, _TOO_GOOD, _ROWS_PER_VALUE, _MOST_TERMS_OF_SUM = 1e-6, 0.999, 5, 200
+_MOST_ROUNDED = 0.01
 
 # Of groups: how many, of how many rows, and the share of the rows that are in one.
 _FEWEST_GROUPS, _LEAST_ROWS_PER_GROUP, _SHARE_IN_GROUPS = 5, 2, 0.8
@@ -407,7 +408,7 @@ def _is_event(name: str, column: FirstRows) -> bool:
 
 
 def _find_sum(columns: Columns, target: ParsedColumn) -> Warned:
-    """Finds columns of numbers that add up to the target."""
+    """Finds columns of numbers of which the target is a sum or a linear function."""
     if target.kind == "categorical":
         return None
     first = target.numbers[:_KEPT_ROWS]
@@ -415,25 +416,30 @@ def _find_sum(columns: Columns, target: ParsedColumn) -> Warned:
     terms = find_sum(numbers, first)
     if not terms:
         return None
-    ordered = sorted(terms, key=lambda term: -term[0])
-    shown = "".join(f" {'+' if sign > 0 else '-'} {name!r}" for sign, name in ordered)
-    options = " ".join(f"--ignore {shlex.quote(name)}" for _, name in terms)
+    names = [name for _, name in terms]
+    shown = f" a linear function of {listed([*map(repr, names)])}"
+    if all(abs(factor) == 1 for factor, _ in terms):
+        ordered = sorted(terms, key=lambda term: -term[0])
+        signed = (f" {'+' if sign > 0 else '-'} {name!r}" for sign, name in ordered)
+        shown = "".join(signed).removeprefix(" +")
+    options = " ".join(f"--ignore {shlex.quote(name)}" for name in names)
     in_part = len(first) < len(target.values)
     where = f"the first {_KEPT_ROWS} rows" if in_part else "each row"
-    return terms[0][1], (
-        f"The target {target.name!r} is{shown.removeprefix(' +')} in {where}; if they "
+    return names[0], (
+        f"The target {target.name!r} is{shown} in {where}; if they "
         f"are not known before the target is, leave them out ({options})."
     )
 
 
 def find_sum(
     columns: Mapping[str, np.ndarray], target: np.ndarray
-) -> tuple[tuple[int, str], ...]:
-    """Returns the columns whose sum is the target, with the sign of each.
+) -> tuple[tuple[float, str], ...]:
+    """Returns the columns whose sum is the target, with the factor of each.
 
     Least squares fit the target by all columns. If the fit is exact in each row, up to
     the rounding of decimals, it gives up one column after the other for as long as it
-    stays so.
+    stays so. Factors other than 1 and -1 need a fit that is exact up to the rounding of
+    the target, which must be small beside its range.
     """
     known = {name: ~np.isnan(values) for name, values in columns.items()}
     names: list[str] = []
@@ -448,7 +454,9 @@ def find_sum(
     names, y = [name for name in columns if name in names], target[complete]
     if len(y) < _FEWEST_ROWS or len(names) < 2 or y.min() == y.max():
         return ()
-    x = np.stack([columns[name][complete] for name in names], axis=1)
+    # The last column is that of the intercept.
+    given = [columns[name][complete] for name in names]
+    x = np.stack([*given, np.ones(len(y))], axis=1)
     sizes, least = np.abs(x).max(axis=0), _ROUNDING * float(np.ptp(y))
     rounding = np.array([_half_of_last_decimal(numbers) for numbers in (*x.T, y)])
 
@@ -456,14 +464,14 @@ def find_sum(
         """Returns the factors of columns whose sum is y in each row, or None."""
         number = min(len(x), 2 * len(places) + _FEWEST_ROWS)
         some = np.linspace(0, len(x) - 1, number).astype(int)
-        scaled = x[:, places] / sizes[places]
+        scaled = x[:, [*places, -1]] / sizes[[*places, -1]]
         terms = np.linalg.lstsq(scaled[some], y[some])[0]
         error = np.abs(scaled @ terms - y).max()
         is_exact = error <= max(least, rounding[[*places, -1]].sum())
-        return terms if is_exact else None
+        return terms[:-1] if is_exact else None
 
     # More rows than columns, so that no sum fits by chance.
-    closest = np.argsort(-_correlations(x, y), kind="stable")
+    closest = np.argsort(-_correlations(x[:, :-1], y), kind="stable")
     left = [int(place) for place in closest[: len(y) - _FEWEST_ROWS + 1]]
     terms = fit(left)
     if terms is None:
@@ -473,12 +481,17 @@ def find_sum(
         if others and fit(others) is not None:
             left = others
     left.sort()
-    signs = np.rint(np.linalg.lstsq(x[:, left], y)[0])
-    error = np.abs(x[:, left] @ signs - y).max()
-    is_sum = len(left) > 1 and bool((np.abs(signs) == 1.0).all())
-    if not is_sum or error > max(least, rounding[[*left, -1]].sum()):
+    if len(left) < 2:
         return ()
-    return tuple((int(sign), names[p]) for p, sign in zip(left, signs, strict=True))
+    factors = np.linalg.lstsq(x[:, [*left, -1]], y)[0]
+    signs = np.rint(factors[:-1])
+    error = np.abs(x[:, left] @ signs - y).max()
+    is_sum = bool((np.abs(signs) == 1.0).all())
+    if not is_sum or error > max(least, rounding[[*left, -1]].sum()):
+        signs, error = factors[:-1], np.abs(x[:, [*left, -1]] @ factors - y).max()
+        if error > min(max(least, rounding[-1]), _MOST_ROUNDED * np.ptp(y)):
+            return ()
+    return tuple((float(sign), names[p]) for p, sign in zip(left, signs, strict=True))
 
 
 def _half_of_last_decimal(numbers: np.ndarray) -> float:

@@ -9,13 +9,7 @@ import numpy as np
 
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
 from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines, one_by_one
-from tfbbb.judging.evaluation.exact_linear import (
-    describe_exact_linear_columns,
-    find_exact_linear_columns,
-    is_nearly_exact,
-)
 from tfbbb.judging.evaluation.gradient_boosting import (
     GRADIENT_BOOSTING,
     NOT_JUDGED_BY_TREES,
@@ -56,9 +50,8 @@ Rows = tuple[Inputs, np.ndarray, np.ndarray | None]
 class TrainingBaselines:
     """The baselines of a training, beside which its model is judged.
 
-    `predicted` is what baselines that did not see them make of the measured rows,
-    `of_all` are those of all training rows, and `exact_columns` those of which the
-    target is a linear function, if it is.
+    `predicted` is what baselines that did not see them make of the measured rows, and
+    `of_all` are those of all training rows.
     """
 
     schema: Schema
@@ -66,7 +59,6 @@ class TrainingBaselines:
     weights: np.ndarray | None
     of_all: Baselines
     predicted: dict[str, PredictedRows]
-    exact_columns: Sequence[str]
     was_too_slow: bool
 
     @classmethod
@@ -139,23 +131,7 @@ class TrainingBaselines:
                 )
             ]
             predicted[GRADIENT_BOOSTING] = PredictedRows.together(of_targets)
-        exact: tuple[str, ...] = ()
-        linear = predicted.get(LINEAR_MODEL)
-        is_plain = schema.exposure is None and schema.event is None
-        if is_plain and linear is not None:
-            train, truth, _ = parts[0].fitted
-            held_out, y, _ = parts[0].measured
-            for place, of_target in enumerate(linear.of_targets or (linear,)):
-                column = [place]
-                if not exact and is_nearly_exact(of_target, targets[:, column]):
-                    exact = find_exact_linear_columns(
-                        of_all.encoding,
-                        train,
-                        truth[:, column],
-                        held_out,
-                        y[:, column],
-                    )
-        return cls(schema, targets, weights, of_all, predicted, exact, was_too_slow)
+        return cls(schema, targets, weights, of_all, predicted, was_too_slow)
 
     @property
     def linear(self) -> PredictedRows:
@@ -186,8 +162,6 @@ class TrainingBaselines:
         beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
         if beside_trees is not None and is_worse(beside_trees):
             said.append(TREES_ARE_BETTER)
-        if self.exact_columns:
-            said.append(describe_exact_linear_columns(self.exact_columns))
         judgement["sentences"] += said
         judgement["warnings"] += said
         if self.was_too_slow:

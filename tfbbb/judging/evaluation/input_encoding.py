@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -23,23 +23,15 @@ class EncodedColumn:
         name: Name of the input.
         mean: Mean of the known numbers; 0 for text.
         scale: Standard deviation of the known numbers; 1 for text.
-        least: The least number; 0 for text.
-        greatest: The greatest number; 0 for text.
         missing: Whether numbers are missing.
         categories: The commonest texts, the commonest first; None for numbers.
-        complete: Whether `categories` are all the texts of the training rows.
-        date: Whether the numbers are dates, in seconds since 1970.
     """
 
     name: str
     mean: float = 0.0
     scale: float = 1.0
-    least: float = 0.0
-    greatest: float = 0.0
     missing: bool = False
     categories: tuple[str, ...] | None = None
-    complete: bool = True
-    date: bool = False
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> "EncodedColumn":
@@ -50,24 +42,17 @@ class EncodedColumn:
         if values.dtype.kind not in "fiub":
             counts = Counter(map(str, values.tolist()))
             commonest = counts.most_common(_MOST_CATEGORIES)
-            return cls(
-                name,
-                categories=tuple(text for text, _ in commonest),
-                complete=len(counts) <= _MOST_CATEGORIES,
-            )
+            return cls(name, categories=tuple(text for text, _ in commonest))
         numbers = as_numbers(values)
         known = numbers[np.isfinite(numbers)]
         if not len(known):
-            return cls(name, missing=True, date=is_date(values))
+            return cls(name, missing=True)
         scale = float(known.std())
         return cls(
             name,
             mean=float(known.mean()),
             scale=scale if scale > _LEAST_SCALE else 1.0,
-            least=float(known.min()),
-            greatest=float(known.max()),
             missing=len(known) < len(numbers),
-            date=is_date(values),
         )
 
     @property
@@ -145,12 +130,13 @@ class InputEncoding:
 
     @classmethod
     def from_dict(cls, values: Config) -> "InputEncoding":
-        """Creates an encoding from the result of `to_dict`."""
+        """Creates an encoding from the result of `to_dict`, of any version."""
         columns = []
-        for column in values["columns"]:
-            texts = column["categories"]
-            categories = None if texts is None else tuple(texts)
-            columns.append(EncodedColumn(**{**column, "categories": categories}))
+        for given in values["columns"]:
+            known = {field.name: given[field.name] for field in fields(EncodedColumn)}
+            texts = known["categories"]
+            known["categories"] = None if texts is None else tuple(texts)
+            columns.append(EncodedColumn(**known))
         return cls(tuple(columns))
 
 

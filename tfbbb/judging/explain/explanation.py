@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain.effects import Effect, effect
 from tfbbb.judging.explain.importance import Importance, permutation_importance
 from tfbbb.judging.explain.rows import Rows, predicted, sampled
-from tfbbb.judging.explain.unusual_rows import (
-    UnusualRow,
-    least_like_training,
-    rows_outside_training,
-)
+from tfbbb.judging.explain.unusual_rows import UnusualRow, least_like_training
 from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
 from tfbbb.judging.types import Inputs, Model
 
@@ -37,7 +32,6 @@ class Explanation:
         split: The parts of the uncertainty of each row.
         unusual: The least familiar rows, or those of the greatest epistemic
             uncertainty; `row` is the index in the table.
-        outside: How many rows have a value that training has not seen, by column.
     """
 
     rows: np.ndarray
@@ -47,7 +41,6 @@ class Explanation:
     effects: list[Effect]
     split: VarianceSplit
     unusual: list[UnusualRow]
-    outside: dict[str, int]
 
     @property
     def unusual_by(self) -> str:
@@ -82,7 +75,6 @@ class Explanation:
             "least_like_training": {
                 "by": self.unusual_by,
                 "rows": [asdict(u) | {"row": u.row + 1} for u in self.unusual],
-                "rows_outside_training": self.outside,
             },
         }
 
@@ -94,7 +86,6 @@ def explain(
     model: Model,
     inputs: Inputs,
     targets: np.ndarray | None = None,
-    encoding: InputEncoding | None = None,
     *,
     names: Sequence[str] | None = None,
     classes: Sequence[str] = (),
@@ -112,8 +103,7 @@ def explain(
         inputs: Arrays [n] by name, or a matrix [n, d].
         targets: Targets [n, 1], or class indices [n]; None if they are not known, and
             then there is no importance.
-        encoding: The inputs of the training rows, from `tfbbb.evaluation.Baselines`.
-        names: Names of the columns of a matrix; those of the encoding by default.
+        names: Names of the columns of a matrix; `x1`, `x2` and so on by default.
         classes: Names of the classes.
         target: Name of the target.
         max_rows: The most rows to explain, drawn at random.
@@ -131,8 +121,6 @@ def explain(
     >>> sorted(column.name for column in found.importance)
     ['height', 'width']
     """
-    if names is None and encoding is not None:
-        names = encoding.names
     whole = Rows.read(inputs, names)
     places = sampled(len(whole), max_rows, np.random.default_rng(seed))
     rows = whole.take(places)
@@ -163,9 +151,6 @@ def explain(
         effects=effects,
         split=split,
         unusual=[replace(found, row=int(places[found.row])) for found in unusual],
-        outside={}
-        if encoding is None
-        else rows_outside_training(rows.inputs, encoding),
     )
 
 

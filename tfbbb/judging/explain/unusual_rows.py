@@ -4,14 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfbbb.judging.evaluation.input_encoding import (
-    EncodedColumn,
-    InputEncoding,
-    as_numbers,
-)
-from tfbbb.judging.explain.rows import Rows
 from tfbbb.judging.explain.variance_split import VarianceSplit
-from tfbbb.judging.types import Inputs
 
 
 @dataclass(frozen=True)
@@ -48,29 +41,3 @@ def least_like_training(
         familiar = None if familiarity is None else float(familiarity[row])
         found.append(UnusualRow(row, epistemic, ratio, familiar))
     return found
-
-
-def rows_outside_training(inputs: Inputs, encoding: InputEncoding) -> dict[str, int]:
-    """Counts by column the rows whose value is outside what training has seen.
-
-    That is a number below the least or above the greatest, a missing one where none was
-    missing, or a text that no training row had. Columns without such rows are left out.
-    """
-    rows = Rows.read(inputs, encoding.names)
-    counts = {}
-    for column in encoding.columns:
-        outside = _outside(column, rows.columns[column.name])
-        if number := int(outside.sum()):
-            counts[column.name] = number
-    return counts
-
-
-def _outside(column: EncodedColumn, values: np.ndarray) -> np.ndarray:
-    if column.categories is not None:
-        known = frozenset(column.categories)
-        found = [column.complete and str(text) not in known for text in values.tolist()]
-        return np.array(found, dtype=bool)
-    numbers = as_numbers(values)
-    missing = ~np.isfinite(numbers)
-    beyond = (numbers < column.least) | (numbers > column.greatest)
-    return beyond | (missing & (not column.missing))

@@ -263,7 +263,9 @@ def describe_convergence(
     noise = None
     if aleatoric is not None:
         noises, spreads = np.sqrt(np.median(aleatoric, axis=0)), np.std(targets, axis=0)
-        place = int(np.argmin(noises / spreads[: len(noises)]))
+        # Few rows left out may have equal targets.
+        sizes = np.maximum(spreads[: len(noises)], np.finfo(np.float64).tiny)
+        place = int(np.argmin(noises / sizes))
         noise, spread = float(noises[place]), float(spreads[place])
         if resolution is not None and noise <= _NEAR_ROUNDING * resolution:
             said.append(

@@ -245,9 +245,9 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn([{sys.executable!r}, "-c", {predict
     assert shown.startswith("┏")
     for heading in ("row", "mean", "lower 90", "familiarity"):
         assert f" {heading} " in shown
-    assert "│ 50 " in shown
-    assert "│ 51 " not in shown
-    assert "and 10 rows more; --output writes all rows" in shown
+    assert "│ 20 " in shown
+    assert "│ 21 " not in shown
+    assert "and 40 rows more; --output writes all rows" in shown
 
 
 def test_standard_input_has_the_answers_of_the_file(tfbbb, data, regression, printed):

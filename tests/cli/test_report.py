@@ -3,7 +3,7 @@ import json
 
 import numpy as np
 
-from tfbbb.cli.figures import echo_metrics, echo_recipe
+from tfbbb.cli.figures import echo_recipe
 from tfbbb.cli.inspect import echo_columns
 from tfbbb.cli.inspect import inspect as inspect_table
 from tfbbb.cli.job_options import job_options
@@ -93,16 +93,3 @@ def test_the_likelihoods_that_were_compared_are_listed(capsys):
         "  student_t              -1.25",
         "  poisson               -1.125  kept",
     ]
-
-
-def test_a_note_explains_the_nll_of_the_progress_bar(capsys):
-    echo_metrics({"rmse": 1.5, "log_likelihood": -0.75, "nll": 0.75})
-    figures, note = capsys.readouterr().out.split(
-        "These metrics average over the posterior. "
-    )
-    assert figures.splitlines() == [
-        "  root mean squared error          1.5",
-        "  log-likelihood per row         -0.75",
-    ]
-    assert note.startswith("The nll and val_nll of the progress\nbar")
-    assert "of single draws of the weights" in note

@@ -49,8 +49,8 @@ def test_training_starts_from_a_version_and_writes_the_next_one(
     assert spec.start_from is not None
     assert (spec.start_from.model, spec.start_from.version) == ("effect", 1)
     assert spec.training.epochs == 2
-    assert f"{manifest.metrics['rmse']:.4g}\n" in result.stdout
-    assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
+    assert f"{manifest.metrics['rmse']:.4g}" in result.stdout
+    assert f"{100 * manifest.metrics['coverage_90']:.1f} %" in result.stdout
 
 
 def test_options_and_a_file_make_the_job(tfbbb, table, regression, monkeypatch):
@@ -97,7 +97,7 @@ def test_a_text_target_is_classified_with_the_requested_network(
     assert "classification of 'cured' in 2 classes from 3 columns" in result.stdout
     assert Manifest.read("cured/1").classes == ("no", "yes")
     assert jobs[0].model.hidden_units == (7, 5)
-    assert f"{100 * trained.metrics['accuracy']:.1f} %\n" in result.stdout
+    assert f"{100 * trained.metrics['accuracy']:.1f} %" in result.stdout
 
 
 @pytest.mark.parametrize(

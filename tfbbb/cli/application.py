@@ -1,16 +1,27 @@
-"""The Typer application, and commands with options for the fields of a job."""
+"""The Typer application, and commands that share options."""
 
 import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from inspect import Parameter
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from tfbbb.cli.errors import errors_in_one_sentence
+
 
 class Command(TyperCommand):
-    """A command each of whose options takes one value, unless it may be repeated."""
+    """A command each of whose options takes one value, unless it may be repeated.
+
+    An error that the user can fix ends it with one sentence.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        with errors_in_one_sentence():
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -36,6 +47,31 @@ class Application(typer.Typer):
         self, name: str | None = None, *, cls: type[TyperCommand] = Command, **more: Any
     ) -> Callable[..., Any]:
         return super().command(name, cls=cls, **more)
+
+
+def with_options(
+    declared: Callable[..., Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of `declared`, and its result as first argument.
+
+    A context manager is open for the time of the command.
+    """
+    shared = [*inspect.signature(declared).parameters.values()]
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        first, *own = inspect.signature(function).parameters.values()
+        named = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
+
+        @functools.wraps(function)
+        def command(**given: object) -> None:
+            found = declared(**{each.name: given.pop(each.name) for each in shared})
+            is_open = isinstance(found, AbstractContextManager)
+            with found if is_open else nullcontext(found) as value:
+                function(**{first.name: value}, **given)
+
+        return _with_parameters(command, [*named, *shared, *own[len(named) :]])
+
+    return decorate
 
 
 def add_job_command(
@@ -68,7 +104,7 @@ def add_job_command(
 
 
 def _with_parameters(
-    function: Callable[..., None], parameters: Sequence[inspect.Parameter]
+    function: Callable[..., None], parameters: Sequence[Parameter]
 ) -> Callable[..., None]:
     """Returns a function of which Typer sees other parameters."""
 

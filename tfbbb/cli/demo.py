@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.errors import errors_in_one_sentence
-
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -36,29 +34,28 @@ def demo(
 
     Example: tfbbb demo --output /tmp/demo
     """
-    with errors_in_one_sentence():
-        from tfbbb.cli.running_service import running_service
-        from tfbbb.client import Client
+    from tfbbb.cli.running_service import running_service
+    from tfbbb.client import Client
 
-        models = output / "saved_models"
-        models.mkdir(parents=True, exist_ok=True)
-        known, new = _split_table()
-        truth = new[_TARGET].to_numpy()
-        typer.echo("starting the service")
-        with (
-            running_service(models) as service,
-            Client(service.url, service.key) as client,
-        ):
-            model = _train(client, known)
-            typer.echo(f"predicting {len(truth)} new rows with {client.url}")
-            predictions = _predict(model, new.drop_columns(_TARGET))
-        _print(truth, predictions)
-        picture = output / f"{_NAME}.png"
-        _plot(truth, predictions, picture)
-        typer.echo(
-            f"stopped the service; {picture} plots the intervals and the true values. "
-            "Next: `tfbbb serve` opens a page for your own table."
-        )
+    models = output / "saved_models"
+    models.mkdir(parents=True, exist_ok=True)
+    known, new = _split_table()
+    truth = new[_TARGET].to_numpy()
+    typer.echo("starting the service")
+    with (
+        running_service(models) as service,
+        Client(service.url, service.key) as client,
+    ):
+        model = _train(client, known)
+        typer.echo(f"predicting {len(truth)} new rows with {client.url}")
+        predictions = _predict(model, new.drop_columns(_TARGET))
+    _print(truth, predictions)
+    picture = output / f"{_NAME}.png"
+    _plot(truth, predictions, picture)
+    typer.echo(
+        f"stopped the service; {picture} plots the intervals and the true values. "
+        "Next: `tfbbb serve` opens a page for your own table."
+    )
 
 
 def _split_table() -> "tuple[pa.Table, pa.Table]":

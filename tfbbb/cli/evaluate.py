@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table, echo_next
 
 
 def evaluate(
@@ -28,45 +28,44 @@ def evaluate(
 
     Example: tfbbb evaluate saved_models/houses sold.csv
     """
-    with errors_in_one_sentence():
-        from tfbbb.cli.model_table import ModelTable
-        from tfbbb.judging.evaluation.baselines import Baselines
-        from tfbbb.tables.column_names import list_names
+    from tfbbb.cli.model_table import ModelTable
+    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.tables.column_names import list_names
 
-        given, targets = ModelTable.read(model, data, sheet).with_targets()
-        baselines = Baselines.read(given.path)
+    given, targets = ModelTable.read(model, data, sheet).with_targets()
+    baselines = Baselines.read(given.path)
 
-        from tfbbb.cli.figures import echo_judgement
-        from tfbbb.cli.imports import load_model
-        from tfbbb.cli.progress import track_blocks
-        from tfbbb.judging.evaluation.evaluate import evaluate as judged
+    from tfbbb.cli.figures import echo_judgement
+    from tfbbb.cli.imports import load_model
+    from tfbbb.cli.progress import track_blocks
+    from tfbbb.judging.evaluation.evaluate import evaluate as judged
 
-        try:
-            judgement = judged(
-                load_model(given.path),
-                given.inputs,
-                targets,
-                baselines,
-                places=given.places,
-                num_samples=num_samples,
-                seed=seed,
-                target_names=given.manifest.target_names,
-                track=track_blocks,
+    try:
+        judgement = judged(
+            load_model(given.path),
+            given.inputs,
+            targets,
+            baselines,
+            places=given.places,
+            num_samples=num_samples,
+            seed=seed,
+            target_names=given.manifest.target_names,
+            track=track_blocks,
+        )
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    # Before what they explain.
+    for kind in ("sentences", "warnings"):
+        judgement[kind] = [*given.remarks, *judgement[kind]]
+    if as_json:
+        typer.echo(json.dumps(judgement, indent=2))
+    else:
+        rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
+        typer.echo(f"{list_names(given.manifest.target_names)} of {rows}:")
+        echo_judgement(judgement)
+        if baselines is None:
+            typer.echo(
+                "The model has no baselines, which `tfbbb train` stores with a model."
             )
-        except ValueError as error:
-            raise CommandError(str(error)) from None
-        # Before what they explain.
-        for kind in ("sentences", "warnings"):
-            judgement[kind] = [*given.remarks, *judgement[kind]]
-        if as_json:
-            typer.echo(json.dumps(judgement, indent=2))
-        else:
-            rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
-            typer.echo(f"{list_names(given.manifest.target_names)} of {rows}:")
-            echo_judgement(judgement)
-            if baselines is None:
-                typer.echo(
-                    "The model has no baselines, which `tfbbb train` stores with a "
-                    "model."
-                )
-        given.end()
+    echo_next(f"tfbbb explain {model} {data}")
+    given.end()

@@ -8,8 +8,8 @@ import typer
 
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table, echo_next
 from tfbbb.cli.printing import print_rows
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tfbbb.judging.explain import Effect, Explanation
     from tfbbb.judging.types import Model as AnyModel
 
-_MOST_COLUMNS_SHOWN = 20
+# Rows of each table, so that all fit on a screen.
+_MOST_SHOWN = 6
 
 
 def explain(
@@ -48,47 +49,47 @@ def explain(
 
     Example: tfbbb explain saved_models/houses sold.csv
     """
-    with errors_in_one_sentence():
-        from tfbbb.cli.model_table import ModelTable
-        from tfbbb.judging.evaluation.baselines import one_by_one
+    from tfbbb.cli.model_table import ModelTable
+    from tfbbb.judging.evaluation.baselines import one_by_one
 
-        given = ModelTable.read(model, data, sheet)
-        targets = None
-        if given.has_targets():
-            given, targets = given.with_targets()
+    given = ModelTable.read(model, data, sheet)
+    targets = None
+    if given.has_targets():
+        given, targets = given.with_targets()
 
-        from tfbbb.cli.imports import load_model
-        from tfbbb.judging.explain.rows import of_targets
+    from tfbbb.cli.imports import load_model
+    from tfbbb.judging.explain.rows import of_targets
 
-        loaded, found = load_model(given.path), []
-        number = max(1, len(given.manifest.target_names))
-        try:
-            for place, alone in enumerate(of_targets(loaded, number)):
-                explained = explain_rows(
-                    given,
-                    alone,
-                    None if targets is None else one_by_one(targets, number)[place],
-                    place,
-                    max_rows=rows,
-                    num_samples=num_samples,
-                    seed=seed or 0,
-                )
-                found.append(explained.in_table(given.places))
-        except ValueError as error:
-            raise CommandError(str(error)) from None
-        if as_json:
-            each = [explained.to_dict() for explained in found]
-            explanation: Config = each[0] if number == 1 else {"targets": each}
-            explanation |= {"warnings": given.remarks}
-            typer.echo(json.dumps(explanation, indent=2))
-        else:
-            for remark in given.remarks:
-                typer.echo(f"Warning: {remark}")
-            for explained in found:
-                if number > 1:
-                    typer.echo(f"{explained.target!r}:")
-                _echo(explained, given.table.num_rows)
-        given.end()
+    loaded, found = load_model(given.path), []
+    number = max(1, len(given.manifest.target_names))
+    try:
+        for place, alone in enumerate(of_targets(loaded, number)):
+            explained = explain_rows(
+                given,
+                alone,
+                None if targets is None else one_by_one(targets, number)[place],
+                place,
+                max_rows=rows,
+                num_samples=num_samples,
+                seed=seed or 0,
+            )
+            found.append(explained.in_table(given.places))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if as_json:
+        each = [explained.to_dict() for explained in found]
+        explanation: Config = each[0] if number == 1 else {"targets": each}
+        explanation |= {"warnings": given.remarks}
+        typer.echo(json.dumps(explanation, indent=2))
+    else:
+        for remark in given.remarks:
+            typer.echo(f"Warning: {remark}")
+        for explained in found:
+            if number > 1:
+                typer.echo(f"{explained.target!r}:")
+            _echo(explained, given.table.num_rows)
+    echo_next(f"tfbbb report {model} {data} --output report.json, for all figures")
+    given.end()
 
 
 def explain_rows(
@@ -138,14 +139,17 @@ def _echo(found: "Explanation", num_rows: int) -> None:
                     shown_number(column.mean_change, 3),
                     shown_number(column.width_change, 3),
                 ]
-                for column in found.importance[:_MOST_COLUMNS_SHOWN]
+                for column in found.importance[:_MOST_SHOWN]
             ],
         )
     what = "probability" if found.classes else "mean prediction"
     typer.echo("effects:")
     print_rows(
         ["column", f"least {what}", f"greatest {what}"],
-        [[effect.name, *_ends(effect, found.classes)] for effect in found.effects],
+        [
+            [effect.name, *_ends(effect, found.classes)]
+            for effect in found.effects[:_MOST_SHOWN]
+        ],
     )
     share = 100 * float(found.split.epistemic_share.mean())
     typer.echo(
@@ -166,7 +170,7 @@ def _echo(found: "Explanation", num_rows: int) -> None:
                 f"{shown_number(unusual.ratio, 2)} ×",
                 " ".join(unusual.unlike),
             ]
-            for unusual in found.unusual
+            for unusual in found.unusual[:_MOST_SHOWN]
         ],
     )
 

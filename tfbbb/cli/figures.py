@@ -15,22 +15,6 @@ if TYPE_CHECKING:
     from tfbbb.training import TrainedTable
     from tfbbb.training.tuning import TunedTable
 
-_LABELS = {
-    "rmse": "root mean squared error",
-    "mean_absolute_error": "mean absolute error",
-    "coverage_90": "coverage of 90 % intervals",
-    "joint_coverage_90": "coverage of 90 % boxes",
-    "accuracy": "accuracy",
-    "concordance": "concordance of times (0.5 is chance)",
-    "integrated_brier_score": "integrated Brier score",
-    "brier_score": "Brier score",
-    "log_likelihood": "log-likelihood per row",
-}
-_NOTE = (
-    "These metrics average over the posterior. The nll and val_nll of the progress\n"
-    "bar are negative log-likelihoods per row of single draws of the weights: they\n"
-    "vary, and are usually higher."
-)
 _HEADINGS = {
     "r_squared": "R²",
     "rmse": "RMSE",
@@ -44,8 +28,7 @@ _HEADINGS = {
     "expected_calibration_error": "ECE",
 }
 _SHARES = (
-    *("coverage_90", "joint_coverage_90", "accuracy", "balanced_accuracy"),
-    "expected_calibration_error",
+    *("coverage_90", "accuracy", "balanced_accuracy", "expected_calibration_error"),
 )
 _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
@@ -60,7 +43,6 @@ def echo_figures(trained: "TrainedTable") -> None:
         f"{trained.num_training_rows} rows trained; figures of "
         f"{trained.recipe['metrics_from']}:"
     )
-    echo_metrics(trained.metrics)
     echo_judgement(trained.judgement)
     echo_recalibration(trained.recalibration_choice)
 
@@ -111,17 +93,6 @@ def echo_recalibration(choice: Mapping[str, Any] | None) -> None:
     """Prints the recalibration that was chosen, and why."""
     if choice:
         typer.echo(f"recalibration: {choice['chosen']}. {choice['reason']}")
-
-
-def echo_metrics(metrics: Mapping[str, float]) -> None:
-    """Prints metrics, one per line, except `nll`, the negated log-likelihood."""
-    for name, value in metrics.items():
-        if name not in _LABELS:
-            continue
-        figure = f"{100 * value:.1f} %" if name in _SHARES else shown_number(value, 4)
-        typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
-    if "log_likelihood" in metrics:
-        typer.echo(_NOTE)
 
 
 def judgement_rows(judgement: Mapping[str, Any]) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """`tfbbb inspect`, and what columns were taken for as text and as JSON values."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -9,15 +10,14 @@ import typer
 
 from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.errors import errors_in_one_sentence
-from tfbbb.cli.options import Sheet, Table, echo_note
+from tfbbb.cli.options import Sheet, Table, echo_next, echo_note
 from tfbbb.cli.printing import AsJson, print_rows
 from tfbbb.tables.column_names import list_names
 
 if TYPE_CHECKING:
     from tfbbb.tables import Column, Schema
 
-_MOST_COLUMNS = 60
+_MOST_COLUMNS = 25
 _MOST_CATEGORIES = 4
 _MOST_CHARACTERS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,42 +39,45 @@ def inspect(
 
     Example: tfbbb inspect houses.csv --target price
     """
-    with errors_in_one_sentence():
-        import pyarrow as pa
+    import pyarrow as pa
 
-        from tfbbb.cli.job_options import parse_columns, validate_fields
-        from tfbbb.tables.scan import read_cells
-        from tfbbb.tables.schema import infer_features, parse_overrides
-        from tfbbb.training.split import find_rows_with_target, infer_schema
+    from tfbbb.cli.job_options import parse_columns, validate_fields
+    from tfbbb.tables.scan import read_cells
+    from tfbbb.tables.schema import infer_features, parse_overrides
+    from tfbbb.training.split import find_rows_with_target, infer_schema
 
-        overrides = parse_columns(column or ())
-        table = read_cells(data, sheet=sheet, notify=echo_note)
-        if not target:
-            features, left_out = infer_features(
-                table,
-                table.column_names,
-                parse_overrides(overrides, table.column_names),
-                refuses=False,
-            )
-            if as_json:
-                typer.echo(json.dumps(column_entries(features, left_out), indent=2))
-            else:
-                typer.echo(f"{table.num_rows} rows")
-                echo_table_columns(features, left_out)
-            return
-        job = validate_fields({"target": target, "task": task, "columns": overrides})
-        known, choices = find_rows_with_target(table, job)
-        schema = infer_schema(table.filter(pa.array(known)), job, choices)
+    overrides = parse_columns(column or ())
+    table = read_cells(data, sheet=sheet, notify=echo_note)
+    if not target:
+        features, left_out = infer_features(
+            table,
+            table.column_names,
+            parse_overrides(overrides, table.column_names),
+            refuses=False,
+        )
         if as_json:
-            targets = schema.target_columns
-            entries = column_entries(schema.features, schema.left_out, targets)
-            for entry in entries[: len(targets)]:
-                entry["missing"] = int((~known).sum())
-            typer.echo(json.dumps(entries, indent=2))
-            return
-        typer.echo(f"{table.num_rows} rows, {int(known.sum())} with a target")
-        echo_schema(schema)
-        echo_columns(schema, most=None)
+            typer.echo(json.dumps(column_entries(features, left_out), indent=2))
+        else:
+            typer.echo(f"{table.num_rows} rows")
+            _echo_table(features)
+            _echo_sentences(features, left_out)
+            echo_next(f"tfbbb inspect {data} --target COLUMN")
+        return
+    job = validate_fields({"target": target, "task": task, "columns": overrides})
+    known, choices = find_rows_with_target(table, job)
+    schema = infer_schema(table.filter(pa.array(known)), job, choices)
+    if as_json:
+        targets = schema.target_columns
+        entries = column_entries(schema.features, schema.left_out, targets)
+        for entry in entries[: len(targets)]:
+            entry["missing"] = int((~known).sum())
+        typer.echo(json.dumps(entries, indent=2))
+        return
+    typer.echo(f"{table.num_rows} rows, {int(known.sum())} with a target")
+    echo_schema(schema)
+    echo_columns(schema)
+    names = " ".join(f"--target {shlex.quote(name)}" for name in schema.target_names)
+    echo_next(f"tfbbb train {data} {names} --output saved_models/MODEL")
 
 
 def echo_schema(schema: "Schema") -> None:
@@ -99,23 +102,11 @@ def echo_schema(schema: "Schema") -> None:
     )
 
 
-def echo_columns(schema: "Schema", most: int | None = _MOST_COLUMNS) -> None:
+def echo_columns(schema: "Schema") -> None:
     """Prints what each column of a training table was taken for."""
-    features = list(schema.features)
-    shown = features[:most]
-    targets = schema.target_columns
-    _echo_table([*targets, *shown], schema.target_names)
-    if len(features) > len(shown):
-        typer.echo(f"  and {len(features) - len(shown)} more features")
-    _echo_sentences([*targets, *shown], schema.left_out)
-
-
-def echo_table_columns(
-    columns: "Sequence[Column]", left_out: Sequence[tuple[str, str]]
-) -> None:
-    """Prints what the columns of a table were taken for, without a target."""
-    _echo_table(columns)
-    _echo_sentences(columns, left_out)
+    columns = [*schema.target_columns, *schema.features]
+    _echo_table(columns, schema.target_names)
+    _echo_sentences(columns[:_MOST_COLUMNS], schema.left_out)
 
 
 def column_entries(
@@ -162,9 +153,11 @@ def _echo_table(columns: "Sequence[Column]", targets: Sequence[str] = ()) -> Non
                 c.num_missing or "",
                 _describe_values(c),
             ]
-            for c in columns
+            for c in columns[:_MOST_COLUMNS]
         ],
     )
+    if (more := len(columns) - _MOST_COLUMNS) > 0:
+        typer.echo(f"  and {more} more, which `tfbbb inspect --json` shows")
 
 
 def _echo_sentences(

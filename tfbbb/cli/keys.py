@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.api.keys.credential import Scope
-from tfbbb.cli.application import Application
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.application import Application, with_options
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import echo_next
 from tfbbb.cli.printing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
     DatabaseUrl,
@@ -18,8 +19,6 @@ from tfbbb.cli.service_options import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from service.shared.database import Database
     from service.shared.database.tables import Key as Row
 
@@ -39,8 +38,26 @@ def _check_days(days: float | None) -> float | None:
     return days
 
 
+@contextmanager
+def _database(
+    data_dir: DataDir = None, database_url: DatabaseUrl = None
+) -> "Iterator[Database]":
+    """Opens the service's database and turns its errors into one sentence."""
+    from service.shared.database import Actor, acting
+    from service.shared.errors import ServiceError
+
+    settings = service_settings(data_dir=data_dir, database_url=database_url)
+    with service_database(settings) as database, acting(Actor("tfbbb keys")):
+        try:
+            yield database
+        except ServiceError as error:
+            raise CommandError(str(error)) from None
+
+
 @keys.command()
+@with_options(_database)
 def create(
+    database: "Database",
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[
         list[Scope],
@@ -55,88 +72,66 @@ def create(
             help="Days until the key expires; never by default.", callback=_check_days
         ),
     ] = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Create a key and print it once: the service stores only a hash of the key.
 
     Example: tfbbb keys create nightly --scope predict --days 90
     """
-    with _database(data_dir, database_url) as database:
-        from service.api.keys.repository import create_key
+    from service.api.keys.repository import create_key
 
-        seconds = None if days is None else 86400 * days
-        _, credential = create_key(database, name, scope, seconds)
+    seconds = None if days is None else 86400 * days
+    _, credential = create_key(database, name, scope, seconds)
     typer.echo(credential)
+    echo_next("set TFBBB_KEY to the key, and run tfbbb remote models")
 
 
 @keys.command("list")
-def list_(
-    as_json: AsJson = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
-) -> None:
+@with_options(_database)
+def list_(database: "Database", as_json: AsJson = False) -> None:
     """List the keys, without their secrets.
 
     Example: tfbbb keys list --json
     """
-    with _database(data_dir, database_url) as database:
-        from service.api.keys.repository import KeySummary, list_keys
+    from service.api.keys.repository import KeySummary, list_keys
 
-        with database.reading() as session:
-            found, now = list_keys(session), database.now(session)
-            entries = [
-                {
-                    **KeySummary.model_validate(key).model_dump(mode="json"),
-                    "state": _state(key, now),
-                }
-                for key in found
-            ]
-        print_list(
-            entries,
+    with database.reading() as session:
+        found, now = list_keys(session), database.now(session)
+        entries = [
             {
-                "id": lambda key: key["id"],
-                "prefix": lambda key: key["prefix"],
-                "scopes": lambda key: ", ".join(key["scopes"]),
-                "last used": lambda key: _format_last_use(key["last_used_at"]),
-                "state": lambda key: key["state"],
-                "name": lambda key: key["name"],
-            },
-            as_json=as_json,
-            if_none="There is no key; create one with `tfbbb keys create`.",
-        )
+                **KeySummary.model_validate(key).model_dump(mode="json"),
+                "state": _state(key, now),
+            }
+            for key in found
+        ]
+    print_list(
+        entries,
+        {
+            "id": "id",
+            "prefix": "prefix",
+            "scopes": lambda key: ", ".join(key["scopes"]),
+            "last used": lambda key: _format_last_use(key["last_used_at"]),
+            "state": "state",
+            "name": "name",
+        },
+        as_json=as_json,
+        if_none="There is no key; create one with `tfbbb keys create`.",
+    )
 
 
 @keys.command()
+@with_options(_database)
 def revoke(
+    database: "Database",
     key: Annotated[str, typer.Argument(help="Id or prefix of the key.")],
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Revoke a key; the service refuses it from then on.
 
     Example: tfbbb keys revoke tfbbb-0a1b2c3d
     """
-    with _database(data_dir, database_url) as database:
-        from service.api.keys.repository import revoke_key
+    from service.api.keys.repository import revoke_key
 
-        revoked = revoke_key(database, key)
+    revoked = revoke_key(database, key)
     typer.echo(f"revoked {revoked.prefix}")
-
-
-@contextmanager
-def _database(
-    data_dir: "Path | None", database_url: str | None
-) -> "Iterator[Database]":
-    """Opens the service's database and turns its errors into one sentence."""
-    with errors_in_one_sentence():
-        from service.shared.database import Actor, acting
-        from service.shared.errors import ServiceError
-
-        settings = service_settings(data_dir=data_dir, database_url=database_url)
-        with service_database(settings) as database, acting(Actor("tfbbb keys")):
-            try:
-                yield database
-            except ServiceError as error:
-                raise CommandError(str(error)) from None
 
 
 def _state(key: "Row", now: float) -> str:

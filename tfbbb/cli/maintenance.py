@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.errors import CommandError
 from tfbbb.cli.printing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
     DatabaseUrl,
@@ -30,31 +30,30 @@ def backup(
 
     Example: tfbbb backup /backups/monday
     """
-    with errors_in_one_sentence():
-        from service.shared.backup import BackupError, back_up
+    from service.shared.backup import BackupError, back_up
 
-        settings = service_settings(
-            models=models, data_dir=data_dir, database_url=database_url
+    settings = service_settings(
+        models=models, data_dir=data_dir, database_url=database_url
+    )
+    try:
+        with service_database(settings) as database:
+            parts = back_up(database, settings, destination)
+    except BackupError as error:
+        raise CommandError(str(error)) from None
+    typer.echo(f"{destination} holds {', '.join(parts) or 'nothing: all is empty'}")
+    if settings.store is not None:
+        typer.echo(
+            f"The backup does not include {settings.store}. Copy it with the tools "
+            "of the storage, after this backup.",
+            err=True,
         )
-        try:
-            with service_database(settings) as database:
-                parts = back_up(database, settings, destination)
-        except BackupError as error:
-            raise CommandError(str(error)) from None
-        typer.echo(f"{destination} holds {', '.join(parts) or 'nothing: all is empty'}")
-        if settings.store is not None:
-            typer.echo(
-                f"The backup does not include {settings.store}. Copy it with the tools "
-                "of the storage, after this backup.",
-                err=True,
-            )
-        if not database.is_sqlite:
-            typer.echo(
-                "The backup does not include the PostgreSQL database. Dump it with "
-                "pg_dump before the files are copied, so that the copy has every file "
-                "that the dump refers to.",
-                err=True,
-            )
+    if not database.is_sqlite:
+        typer.echo(
+            "The backup does not include the PostgreSQL database. Dump it with "
+            "pg_dump before the files are copied, so that the copy has every file "
+            "that the dump refers to.",
+            err=True,
+        )
 
 
 def prune(
@@ -72,23 +71,22 @@ def prune(
 
     Example: tfbbb prune --dry-run
     """
-    with errors_in_one_sentence():
-        from service.api.retention import prune as remove
-        from service.shared.database import timestamp
+    from service.api.retention import prune as remove
+    from service.shared.database import timestamp
 
-        settings = service_settings(
-            models=models, data_dir=data_dir, database_url=database_url
-        )
-        with service_database(settings) as database:
-            items = remove(database, settings, dry_run=dry_run)
-        print_list(
-            [item._asdict() | {"since": timestamp(item.since)} for item in items],
-            {
-                "kind": lambda item: item["kind"],
-                "bytes": lambda item: item["num_bytes"],
-                "since": lambda item: format_time(item["since"]),
-                "subject": lambda item: item["subject"],
-            },
-            as_json=as_json,
-            if_none="There is nothing to remove.",
-        )
+    settings = service_settings(
+        models=models, data_dir=data_dir, database_url=database_url
+    )
+    with service_database(settings) as database:
+        items = remove(database, settings, dry_run=dry_run)
+    print_list(
+        [item._asdict() | {"since": timestamp(item.since)} for item in items],
+        {
+            "kind": "kind",
+            "bytes": "num_bytes",
+            "since": lambda item: format_time(item["since"]),
+            "subject": "subject",
+        },
+        as_json=as_json,
+        if_none="There is nothing to remove.",
+    )

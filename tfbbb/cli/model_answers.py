@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.base.types import ArrayLike
+from tfbbb.cli.options import Asked
 from tfbbb.cli.predicted_rows import TargetColumn, densities, with_unusable
 from tfbbb.cli.table_targets import read_targets, target_columns
 from tfbbb.export.exported_model import ExportedModel
@@ -26,16 +27,13 @@ class ModelAnswers:
         self,
         model: ExportedModel,
         levels: Mapping[str, Sequence[float]],
-        num_samples: int | None = None,
-        seed: int | None = None,
-        *,
-        log_prob: bool = False,
+        asked: Asked,
     ) -> None:
         self._model, self._levels = model, levels
-        self._draws = num_samples, seed
+        self._draws = asked.num_samples, asked.seed
         self._faults: list[ColumnFaults] = []
         self.targets: TargetColumn | None = None
-        if log_prob:
+        if asked.log_prob:
             manifest = model.manifest
             name = ", ".join(target_columns(manifest))
             self.targets = TargetColumn(name, lambda x: read_targets(x, manifest))

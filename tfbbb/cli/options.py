@@ -3,12 +3,17 @@
 import math
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.cli.errors import CommandError
 from tfbbb.tables.format import SUFFIX_LIST, WRITTEN_SUFFIX_LIST
+
+if TYPE_CHECKING:
+    from tfbbb.export.manifest import Manifest
 
 _STANDARD = Path("-")
 
@@ -206,6 +211,53 @@ Spec = Annotated[
 Quick = Annotated[
     bool, typer.Option("--quick", help="The short form of --effort quick.")
 ]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the predictions of a table are asked for, and where they go."""
+
+    output: Output = None
+    sheet: Sheet = None
+    keep: Keep = False
+    num_samples: NumSamples = None
+    seed: Seed = None
+    level: Level = 0.9
+    intervals: Intervals = None
+    times: Times = None
+    prediction_sets: PredictionSets = False
+    log_prob: LogProb = False
+
+    def levels(self, manifest: "Manifest") -> dict[str, list[float]]:
+        """Returns the levels of each answer; refuses those that a model lacks."""
+        if manifest.classes is None:
+            if self.prediction_sets:
+                raise CommandError(
+                    "Only classes have prediction sets, and this model predicts "
+                    "numbers, with intervals. Leave out `--prediction-sets`."
+                )
+            levels = {"intervals": interval_levels(self.intervals) or [self.level]}
+            if self.times is not None:
+                levels["survival"] = numbers_of(self.times)
+            if len(manifest.target_names) > 1:
+                levels["joint_intervals"] = levels["intervals"]
+            return levels
+        if self.intervals is not None:
+            raise CommandError(
+                "Only numbers have intervals, and this model predicts classes, with "
+                "prediction sets. Leave out `--intervals`."
+            )
+        if self.times is not None:
+            raise CommandError(
+                "Only numbers are beyond a time, and this model predicts classes. "
+                "Leave out `--times`."
+            )
+        return {"prediction_sets": [self.level]} if self.prediction_sets else {}
+
+
+def echo_next(step: str) -> None:
+    """Prints what to do next, beside what the command prints."""
+    typer.echo(f"Next: {step}", err=True)
 
 
 def echo_note(note: str) -> None:

@@ -1,14 +1,13 @@
 """Predictions of the rows of a table, block by block, by a model or by a service."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 from rich.progress import MofNCompleteColumn
 
-from tfbbb.cli.options import echo_note
+from tfbbb.cli.options import Asked, echo_note
 from tfbbb.cli.printing import output_table, with_digits_for
 from tfbbb.cli.progress import terminal_bar
 from tfbbb.cli.table_targets import refuse_without_targets
@@ -61,11 +60,9 @@ def with_progress(scan: TableScan, ask: Ask) -> Iterator[Predicted]:
 
 def write_predictions(
     predicted: Iterable[Predicted],
-    output: Path | None,
+    asked: Asked,
     used: Collection[str | None],
-    *,
-    keep: bool,
-    targets: TargetColumn | None = None,
+    targets: TargetColumn | None,
 ) -> tuple[int, int]:
     """Writes rows with their predictions.
 
@@ -75,9 +72,9 @@ def write_predictions(
     """
     with SpooledTable() as given, SpooledTable() as answered:
         for block, answers in predicted:
-            kept = may_be_kept(block.schema, used, keep=keep)
+            kept = may_be_kept(block.schema, used, keep=asked.keep)
             given.append(block.select(kept))
-            answered.append(with_digits_for(output, answers))
+            answered.append(with_digits_for(asked.output, answers))
         if targets is not None:
             targets.check()
         table = answered.table()
@@ -87,9 +84,10 @@ def write_predictions(
             table = table.drop_columns("warnings")
         output_table(
             table,
-            output,
-            lambda answers: with_kept_columns(answers, given.table(), used, keep=keep),
-            rounded=True,
+            asked.output,
+            lambda answers: with_kept_columns(
+                answers, given.table(), used, keep=asked.keep
+            ),
         )
     return warned, num_rows
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,24 +24,24 @@ Limit = Annotated[int, typer.Option(min=1, help="Most entries to list.")]
 
 # A pipe has no width, so its lines are not cut.
 _PIPE_WIDTH = 10_000
-_MAX_ROWS_SHOWN = 50
+_MAX_ROWS_SHOWN = 20
 
 
 def print_list(
     entries: Sequence[JsonObject],
-    columns: dict[str, Callable[[JsonObject], object]],
+    columns: dict[str, str | Callable[[JsonObject], object]],
     *,
     as_json: bool,
     if_none: str,
 ) -> None:
-    """Prints a list, as a table or as JSON."""
+    """Prints a list, as a table or as JSON; a column is a key or is computed."""
     if as_json:
         typer.echo(json.dumps(entries, indent=2))
         return
     if not entries:
         typer.echo(if_none, err=True)
         return
-    cells = columns.values()
+    cells = [itemgetter(x) if isinstance(x, str) else x for x in columns.values()]
     print_rows([*columns], ([cell(entry) for cell in cells] for entry in entries))
 
 
@@ -78,19 +79,14 @@ def format_time(text: str) -> str:
 def output_table(
     predictions: "pa.Table",
     output: Path | None,
-    complete: "Callable[[pa.Table], pa.Table]" = lambda table: table,
-    *,
-    rounded: bool = False,
+    complete: "Callable[[pa.Table], pa.Table]",
 ) -> None:
     """Writes predictions to a file if one is named, else to stdout.
 
-    A terminal shows the first rows; a pipe gets all rows as CSV. Predictions have
-    sensible digits, but those in a Parquet file have all of them.
+    A terminal shows the first rows; a pipe gets all rows as CSV.
     """
     from tfbbb.tables.writing import write_csv, write_table
 
-    if not rounded:
-        predictions = with_digits_for(output, predictions)
     table = complete(predictions)
     if output is not None:
         write_table(table, output)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.base.types import Config
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.options import Model, NumSamples, Sheet, Table
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import Model, NumSamples, Sheet, Table, echo_next
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,29 +36,27 @@ def report(
 
     Example: tfbbb report saved_models/houses sold.csv --output houses.json
     """
-    with errors_in_one_sentence():
-        from tfbbb.cli.model_table import ModelTable
+    from tfbbb.cli.model_table import ModelTable
 
-        if output is not None and not output.absolute().parent.is_dir():
-            raise CommandError(
-                f"{output} cannot be written: there is no such directory."
-            )
-        given, targets = ModelTable.read(model, data, sheet).with_targets()
+    if output is not None and not output.absolute().parent.is_dir():
+        raise CommandError(f"{output} cannot be written: there is no such directory.")
+    given, targets = ModelTable.read(model, data, sheet).with_targets()
 
-        from tfbbb.cli.imports import load_model
+    from tfbbb.cli.imports import load_model
 
-        loaded = load_model(given.path)
-        try:
-            found = _report(given, targets, loaded, data.name, num_samples)
-        except ValueError as error:
-            raise CommandError(str(error)) from None
-        text = json.dumps(found, indent=2, allow_nan=False)
-        if output is None:
-            typer.echo(text)
-        else:
-            output.write_text(f"{text}\n", encoding="utf-8")
-            typer.echo(f"report written to {output}", err=True)
-        given.end()
+    loaded = load_model(given.path)
+    try:
+        found = _report(given, targets, loaded, data.name, num_samples)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    text = json.dumps(found, indent=2, allow_nan=False)
+    if output is None:
+        typer.echo(text)
+    else:
+        output.write_text(f"{text}\n", encoding="utf-8")
+        typer.echo(f"report written to {output}", err=True)
+    echo_next("tfbbb serve, whose page draws the report of a model that it trains")
+    given.end()
 
 
 def _report(

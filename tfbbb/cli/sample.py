@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.options import echo_next
 from tfbbb.tables.format import WRITTEN_SUFFIX_LIST
 
 
@@ -26,22 +27,22 @@ def sample(
 
     Example: tfbbb sample houses.csv
     """
-    with errors_in_one_sentence():
-        from tfbbb.tables import samples
-        from tfbbb.tables.writing import check_writable, write_table
+    from tfbbb.tables import samples
+    from tfbbb.tables.writing import check_writable, write_table
 
-        check_writable(table)
-        houses = samples.houses(rows, seed)
-        if table.exists():
-            with tempfile.TemporaryDirectory() as directory:
-                same = Path(directory) / table.name
-                write_table(houses, same)
-                if same.read_bytes() != table.read_bytes():
-                    raise CommandError(f"{table} exists; name another file.")
-        else:
-            write_table(houses, table)
-        *features, target = houses.column_names
-        typer.echo(
-            f"{table} holds {rows} houses; train with --target {target} from "
-            f"{', '.join(features)}"
-        )
+    check_writable(table)
+    houses = samples.houses(rows, seed)
+    if table.exists():
+        with tempfile.TemporaryDirectory() as directory:
+            same = Path(directory) / table.name
+            write_table(houses, same)
+            if same.read_bytes() != table.read_bytes():
+                raise CommandError(f"{table} exists; name another file.")
+    else:
+        write_table(houses, table)
+    *features, target = houses.column_names
+    typer.echo(
+        f"{table} holds {rows} houses with {', '.join(features)} and the target "
+        f"{target}"
+    )
+    echo_next(f"tfbbb train {table} --target {target} --output saved_models/houses")

@@ -86,47 +86,46 @@ def serve(
 
     Example: tfbbb serve --port 9000 --models models
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
-    with errors_in_one_sentence():
-        from service.shared.data_directory import (
-            DataDirectoryInUseError,
-            lock_data_directory,
-        )
-        from service.shared.logs import configure_logging
+    from service.shared.data_directory import (
+        DataDirectoryInUseError,
+        lock_data_directory,
+    )
+    from service.shared.logs import configure_logging
 
-        configure_logging("api")
-        settings = service_settings(
-            models=models,
-            data_dir=data_dir,
-            database_url=database_url,
-            workers=workers,
-            insecure=insecure or None,
-        )
+    configure_logging("api")
+    settings = service_settings(
+        models=models,
+        data_dir=data_dir,
+        database_url=database_url,
+        workers=workers,
+        insecure=insecure or None,
+    )
+    if settings.job_slots:
+        _check_tensorflow()
+    if settings.store is not None:
+        if models is not None:
+            raise CommandError(
+                "The models are either in a directory or in an object store: give "
+                f"--models or TFBBB_STORE, not both. Received: --models {models}, "
+                f"TFBBB_STORE={settings.store}"
+            )
+    else:
+        if settings.job_slots or models is None:
+            _make_directory(settings.models)
+        _check_directory(settings.models)
         if settings.job_slots:
-            _check_tensorflow()
-        if settings.store is not None:
-            if models is not None:
-                raise CommandError(
-                    "The models are either in a directory or in an object store: give "
-                    f"--models or TFBBB_STORE, not both. Received: --models {models}, "
-                    f"TFBBB_STORE={settings.store}"
-                )
-        else:
-            if settings.job_slots or models is None:
-                _make_directory(settings.models)
-            _check_directory(settings.models)
-            if settings.job_slots:
-                _check_writable(settings.models)
-        # Open the port before creating the first key: if the port is taken, the key,
-        # which is shown only once, would be lost.
-        try:
-            with (
-                exit_on_sigterm(0),
-                lock_data_directory(settings),
-                _reserve_port(host, port) as reserved,
-            ):
-                _run(settings, host, reserved)
-        except DataDirectoryInUseError as error:
-            raise CommandError(str(error)) from None
+            _check_writable(settings.models)
+    # Open the port before creating the first key: if the port is taken, the key,
+    # which is shown only once, would be lost.
+    try:
+        with (
+            exit_on_sigterm(0),
+            lock_data_directory(settings),
+            _reserve_port(host, port) as reserved,
+        ):
+            _run(settings, host, reserved)
+    except DataDirectoryInUseError as error:
+        raise CommandError(str(error)) from None
 
 
 def _run(settings: "Settings", host: str, reserved: socket.socket) -> None:

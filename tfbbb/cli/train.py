@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError, errors_in_one_sentence
-from tfbbb.cli.options import Ignore, ModelOutput, Quick, Sheet, Spec, Table, Target
+from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
+from tfbbb.cli.options import (
+    Ignore,
+    ModelOutput,
+    Quick,
+    Sheet,
+    Spec,
+    Table,
+    Target,
+    echo_next,
+)
 from tfbbb.cli.training_table import check_output, read_training_table
 
 if TYPE_CHECKING:
@@ -30,75 +39,73 @@ def train(
 
     Example: tfbbb train houses.csv --target price --output saved_models/houses
     """
-    with errors_in_one_sentence():
-        from tfbbb.cli.job_options import job_fields, validate_fields
-        from tfbbb.training.job_clock import JobClock
-        from tfbbb.training.record import TrainingRecord
+    from tfbbb.cli.job_options import job_fields, validate_fields
+    from tfbbb.training.job_clock import JobClock
+    from tfbbb.training.record import TrainingRecord
 
-        # Until here, the process did nothing but import.
-        clock = JobClock(elapsed=time.process_time())
-        clock.skip("version")
-        clock.begin("loading")
+    # Until here, the process did nothing but import.
+    clock = JobClock(elapsed=time.process_time())
+    clock.skip("version")
+    clock.begin("loading")
 
-        check_output(output)
-        if quick:
-            if options.get("effort") not in (None, "quick"):
-                raise CommandError(
-                    "--quick is --effort quick: leave one of them out. "
-                    f"Received: --effort {options['effort']}"
-                )
-            options["effort"] = "quick"
-        fields = job_fields(target, spec, options, name=output.resolve().name)
-        job = validate_fields(fields)
-        parent = _find_parent_version(job, output)
-        record = TrainingRecord.read(parent) if parent else None
-        table, job = read_training_table(
-            data, fields, ignore or (), sheet=sheet, record=record
-        )
+    check_output(output)
+    if quick:
+        if options.get("effort") not in (None, "quick"):
+            raise CommandError(
+                "--quick is --effort quick: leave one of them out. "
+                f"Received: --effort {options['effort']}"
+            )
+        options["effort"] = "quick"
+    fields = job_fields(target, spec, options, name=output.resolve().name)
+    job = validate_fields(fields)
+    parent = _find_parent_version(job, output)
+    record = TrainingRecord.read(parent) if parent else None
+    table, job = read_training_table(
+        data, fields, ignore or (), sheet=sheet, record=record
+    )
 
-        from rich.console import Console
+    from rich.console import Console
 
-        from tfbbb.cli.figures import echo_figures
-        from tfbbb.cli.imports import import_tensorflow
-        from tfbbb.cli.progress import EpochBar
+    from tfbbb.cli.figures import echo_figures
+    from tfbbb.cli.imports import import_tensorflow
+    from tfbbb.cli.progress import EpochBar
 
-        fault = None
-        with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
-            import_tensorflow()
-            from tfbbb.base.diverged_training import TrainingDivergedError
-            from tfbbb.training import train_table
-            from tfbbb.training.serving_version import ServingVersion
+    fault = None
+    with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
+        import_tensorflow()
+        from tfbbb.base.diverged_training import TrainingDivergedError
+        from tfbbb.training import train_table
+        from tfbbb.training.serving_version import ServingVersion
 
-            try:
-                trained = train_table(
-                    table,
-                    job,
-                    start_from=parent,
-                    serving=ServingVersion.under(output),
-                    report=lambda at: bar.show(
-                        at.epoch, at.epochs, at.figures, at.stage
-                    ),
-                    clock=clock,
-                )
-            except TrainingDivergedError as error:
-                raise CommandError(
-                    "Training diverged: its loss or held-out figures are not finite; "
-                    "lower --learning-rate, or look for numbers that are far too "
-                    f"large. Received: --learning-rate {error.learning_rate:g}"
-                ) from None
-            try:
-                exported = trained.export(output)
-            except OSError as error:
-                # After the figures, which the training was for.
-                fault = error
-            clock.end()
-        echo_figures(trained)
-        if fault is not None:
-            raise fault
-        typer.echo(f"it took {clock.elapsed:.1f} s")
-        typer.echo(f"exported to {exported}")
-        if not trained.judgement["learned"]:
-            raise typer.Exit(EXIT_LEARNED_NOTHING)
+        try:
+            trained = train_table(
+                table,
+                job,
+                start_from=parent,
+                serving=ServingVersion.under(output),
+                report=lambda at: bar.show(at.epoch, at.epochs, at.figures, at.stage),
+                clock=clock,
+            )
+        except TrainingDivergedError as error:
+            raise CommandError(
+                "Training diverged: its loss or held-out figures are not finite; "
+                "lower --learning-rate, or look for numbers that are far too "
+                f"large. Received: --learning-rate {error.learning_rate:g}"
+            ) from None
+        try:
+            exported = trained.export(output)
+        except OSError as error:
+            # After the figures, which the training was for.
+            fault = error
+        clock.end()
+    echo_figures(trained)
+    if fault is not None:
+        raise fault
+    typer.echo(f"it took {clock.elapsed:.1f} s")
+    typer.echo(f"exported to {exported}")
+    echo_next(f"tfbbb predict {output} TABLE")
+    if not trained.judgement["learned"]:
+        raise typer.Exit(EXIT_LEARNED_NOTHING)
 
 
 def _find_parent_version(job: "JobSpec", output: Path) -> Path | None:

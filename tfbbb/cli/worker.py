@@ -6,7 +6,7 @@ import typer
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.tensorflow_startup import require_tensorflow
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.errors import CommandError
 from tfbbb.cli.service_options import (
     DatabaseUrl,
     DataDir,
@@ -52,44 +52,39 @@ def worker(
 
     Example: tfbbb worker --database-url postgresql://tfbbb@db.example/tfbbb
     """
-    with errors_in_one_sentence():
-        from service.job_process.process import end_process, leave_half_of_the_cores
+    from service.job_process.process import end_process, leave_half_of_the_cores
 
-        leave_half_of_the_cores()
-        from service.job_process.upkeep import repeat
-        from service.job_process.worker import run_worker, stop_on_signals
-        from service.shared.logs import configure_logging
-        from service.shared.queue import Queue
+    leave_half_of_the_cores()
+    from service.job_process.upkeep import repeat
+    from service.job_process.worker import run_worker, stop_on_signals
+    from service.shared.logs import configure_logging
+    from service.shared.queue import Queue
 
-        configure_logging("worker")
-        settings = service_settings(
-            models=models, data_dir=data_dir, database_url=database_url
-        )
-        stopping = stop_on_signals(until_input_ends=until_input_ends)
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with service_database(settings, starting=True) as database:
-            queue = Queue(database, settings)
-            if ray_address is not None:
-                if database.is_sqlite and not _is_this_machine(ray_address):
-                    raise CommandError(
-                        "Workers on other machines cannot share a SQLite database; "
-                        "name a PostgreSQL database with --database-url. Received: "
-                        f"{database.name}"
-                    )
-                (ray_jobs,) = import_extra("ray", "service.job_process.ray_jobs")
-                jobs = ray_jobs.RayJobs(
-                    queue, ray_address, cpus=ray_cpus, gpus=ray_gpus
+    configure_logging("worker")
+    settings = service_settings(
+        models=models, data_dir=data_dir, database_url=database_url
+    )
+    stopping = stop_on_signals(until_input_ends=until_input_ends)
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with service_database(settings, starting=True) as database:
+        queue = Queue(database, settings)
+        if ray_address is not None:
+            if database.is_sqlite and not _is_this_machine(ray_address):
+                raise CommandError(
+                    "Workers on other machines cannot share a SQLite database; "
+                    "name a PostgreSQL database with --database-url. Received: "
+                    f"{database.name}"
                 )
-                repeat(jobs.step, stopping, _SECONDS_BETWEEN_SUBMISSIONS)
-                code = 0
-            else:
-                require_tensorflow("Training")
-                from service.job_process.table_trainer import TableTrainer
+            (ray_jobs,) = import_extra("ray", "service.job_process.ray_jobs")
+            jobs = ray_jobs.RayJobs(queue, ray_address, cpus=ray_cpus, gpus=ray_gpus)
+            repeat(jobs.step, stopping, _SECONDS_BETWEEN_SUBMISSIONS)
+            code = 0
+        else:
+            require_tensorflow("Training")
+            from service.job_process.table_trainer import TableTrainer
 
-                trainer = TableTrainer(settings)
-                code = run_worker(
-                    queue, trainer, stopping, job_id=job, prepares=prepare
-                )
+            trainer = TableTrainer(settings)
+            code = run_worker(queue, trainer, stopping, job_id=job, prepares=prepare)
     end_process(code)
 
 

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.cli.application import with_options
+from tfbbb.cli.options import echo_next
 from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import service
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
 
 
+@with_options(service)
 def upload(
+    client: "Client",
     data: Annotated[
         Path, typer.Argument(help="Table: CSV, gzipped CSV, Parquet or Arrow IPC.")
     ],
@@ -21,15 +25,14 @@ def upload(
         str | None,
         typer.Option(help="Name of the dataset; that of the file by default."),
     ] = None,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Upload a table and print the id of its dataset.
 
     Example: tfbbb remote upload houses.csv --name houses
     """
-    with service(url, key) as client:
-        typer.echo(upload_with_bar(client, data, name).id)
+    dataset = upload_with_bar(client, data, name)
+    typer.echo(dataset.id)
+    echo_next(f"tfbbb remote train {dataset.id} --target COLUMN --name MODEL")
 
 
 def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
@@ -57,23 +60,21 @@ def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset"
     return dataset
 
 
-def datasets(
-    limit: Limit = 20, as_json: AsJson = False, url: Url = None, key: Key = None
-) -> None:
+@with_options(service)
+def datasets(client: "Client", limit: Limit = 20, as_json: AsJson = False) -> None:
     """List the datasets, newest first.
 
     Example: tfbbb remote datasets --limit 5
     """
-    with service(url, key) as client:
-        print_list(
-            [dataset.details for dataset in islice(client.datasets(), limit)],
-            {
-                "dataset": lambda dataset: dataset["id"],
-                "name": lambda dataset: dataset["name"],
-                "rows": lambda dataset: dataset["num_rows"],
-                "bytes": lambda dataset: dataset["num_bytes"],
-                "uploaded": lambda dataset: format_time(dataset["created_at"]),
-            },
-            as_json=as_json,
-            if_none="There is no dataset; create one with `tfbbb remote upload`.",
-        )
+    print_list(
+        [dataset.details for dataset in islice(client.datasets(), limit)],
+        {
+            "dataset": "id",
+            "name": "name",
+            "rows": "num_rows",
+            "bytes": "num_bytes",
+            "uploaded": lambda dataset: format_time(dataset["created_at"]),
+        },
+        as_json=as_json,
+        if_none="There is no dataset; create one with `tfbbb remote upload`.",
+    )

@@ -1,29 +1,33 @@
 """`tfbbb remote feedback`."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from tfbbb.base.types import JsonObject
+from tfbbb.cli.application import with_options
 from tfbbb.cli.options import Sheet, Table, echo_note
 from tfbbb.cli.remote.service import (
-    Key,
     Label,
     ModelName,
-    Url,
     Version,
     check_version_or_label,
     read_manifest,
     service,
 )
 
+if TYPE_CHECKING:
+    from tfbbb.client import Client
 
+
+@with_options(service)
 def feedback(
+    client: "Client",
     model: ModelName,
     data: Table,
     sheet: Sheet = None,
     version: Version = None,
     label: Label = None,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Tell the service what came true: the targets of a table's rows.
 
@@ -34,34 +38,33 @@ def feedback(
     Example: tfbbb remote feedback houses sold.csv
     """
     check_version_or_label(version, label)
-    with service(url, key) as client:
-        import pyarrow as pa
+    import pyarrow as pa
 
-        from tfbbb.cli.table_targets import (
-            name_classes,
-            read_targets,
-            refuse_without_targets,
-        )
-        from tfbbb.tables.known_targets import describe_unusable
-        from tfbbb.tables.plain_values import typed_table
-        from tfbbb.tables.scan import read_cells
+    from tfbbb.cli.table_targets import (
+        name_classes,
+        read_targets,
+        refuse_without_targets,
+    )
+    from tfbbb.tables.known_targets import describe_unusable
+    from tfbbb.tables.plain_values import typed_table
+    from tfbbb.tables.scan import read_cells
 
-        remote_model = client.model(model)
-        manifest, texts = read_manifest(remote_model, version, label)
-        table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
-        found = read_targets(table, manifest)
-        known, unusable = found.known, found.unusable
-        target = ", ".join(manifest.target_names)
-        if not known.any():
-            refuse_without_targets(target, unusable, len(known))
-        end = "such rows are left out"
-        for note in describe_unusable(target, unusable, len(known), end):
-            echo_note(note)
-        table = table.filter(pa.array(known))
-        targets = name_classes(found.values[known], manifest.classes)
-        scored = remote_model.feedback(table, targets, version=version, label=label)
-        typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
-        _echo(remote_model.describe_feedback(scored))
+    remote_model = client.model(model)
+    manifest, texts = read_manifest(remote_model, version, label)
+    table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
+    found = read_targets(table, manifest)
+    known, unusable = found.known, found.unusable
+    target = ", ".join(manifest.target_names)
+    if not known.any():
+        refuse_without_targets(target, unusable, len(known))
+    end = "such rows are left out"
+    for note in describe_unusable(target, unusable, len(known), end):
+        echo_note(note)
+    table = table.filter(pa.array(known))
+    targets = name_classes(found.values[known], manifest.classes)
+    scored = remote_model.feedback(table, targets, version=version, label=label)
+    typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
+    _echo(remote_model.describe_feedback(scored))
 
 
 def _echo(found: JsonObject) -> None:

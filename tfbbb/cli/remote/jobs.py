@@ -1,17 +1,24 @@
 """`tfbbb remote jobs`, `log`, `cancel` and `retry`."""
 
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from service.shared.job_state import JobState
 from tfbbb.base.types import JsonObject
+from tfbbb.cli.application import with_options
+from tfbbb.cli.options import echo_next
 from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
-from tfbbb.cli.remote.service import JobId, Key, Url, service
+from tfbbb.cli.remote.service import JobId, service
+
+if TYPE_CHECKING:
+    from tfbbb.client import Client
 
 
+@with_options(service)
 def jobs(
+    client: "Client",
     state: Annotated[
         JobState | None,
         typer.Option(
@@ -25,63 +32,61 @@ def jobs(
     ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """List the jobs, newest first.
 
     Example: tfbbb remote jobs --state running --json
     """
-    with service(url, key) as client:
-        found = islice(client.jobs(state=state, name=name), limit)
-        print_list(
-            [job.details for job in found],
-            {
-                "job": lambda job: job["id"],
-                "model": lambda job: job["name"],
-                "state": lambda job: job["state"],
-                "epoch": _format_epoch,
-                "version": lambda job: job["version"],
-                "submitted": lambda job: format_time(job["created_at"]),
-                # Services of earlier releases list none.
-                "verdict": lambda job: job.get("verdict"),
-                "error": lambda job: job["error"],
-            },
-            as_json=as_json,
-            if_none="There is no such job; create one with `tfbbb remote train`.",
-        )
+    found = islice(client.jobs(state=state, name=name), limit)
+    print_list(
+        [job.details for job in found],
+        {
+            "job": "id",
+            "model": "name",
+            "state": "state",
+            "epoch": _format_epoch,
+            "version": "version",
+            "submitted": lambda job: format_time(job["created_at"]),
+            # Services of earlier releases list none.
+            "verdict": lambda job: job.get("verdict"),
+            "error": "error",
+        },
+        as_json=as_json,
+        if_none="There is no such job; create one with `tfbbb remote train`.",
+    )
 
 
-def log(job: JobId, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def log(client: "Client", job: JobId) -> None:
     """Print the end of a job's log.
 
     Example: tfbbb remote log 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        typer.echo(client.job(job).log, nl=False)
+    typer.echo(client.job(job).log, nl=False)
 
 
-def cancel(job: JobId, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def cancel(client: "Client", job: JobId) -> None:
     """Cancel a job.
 
     A queued job is cancelled at once, a running job at the end of its step.
 
     Example: tfbbb remote cancel 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        cancelled = client.job(job).cancel()
-        stops = "" if cancelled.has_ended else " and will stop"
-        typer.echo(f"job {cancelled.id} is {cancelled.state}{stops}")
+    cancelled = client.job(job).cancel()
+    stops = "" if cancelled.has_ended else " and will stop"
+    typer.echo(f"job {cancelled.id} is {cancelled.state}{stops}")
 
 
-def retry(job: JobId, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def retry(client: "Client", job: JobId) -> None:
     """Queue a failed or cancelled job again.
 
     Example: tfbbb remote retry 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        again = client.job(job).retry()
-        typer.echo(f"job {again.id} is {again.state}")
+    again = client.job(job).retry()
+    typer.echo(f"job {again.id} is {again.state}")
+    echo_next(f"tfbbb remote watch {again.id}")
 
 
 def _format_epoch(job: JsonObject) -> str | None:

@@ -1,11 +1,11 @@
 """`tfbbb remote models`, `label` and `delete`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.application import Application
+from tfbbb.cli.application import Application, with_options
 from tfbbb.cli.printing import AsJson, print_list
 from tfbbb.cli.remote.service import (
     DatasetId,
@@ -17,48 +17,50 @@ from tfbbb.cli.remote.service import (
     target_names,
 )
 
+if TYPE_CHECKING:
+    from tfbbb.client import Client
+
 delete = Application(name="delete", no_args_is_help=True)
 
 
-def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def models(client: "Client", as_json: AsJson = False) -> None:
     """List the models with their versions and labels.
 
     Example: tfbbb remote models --json
     """
-    with service(url, key) as client:
-        print_list(
-            client.models(),
-            {
-                "model": lambda model: model["name"],
-                "task": lambda model: model["task"],
-                "target": lambda model: ", ".join(filter(None, target_names(model))),
-                "versions": lambda model: ", ".join(
-                    map(_format_version, model["versions"])
-                ),
-                "labels": lambda model: ", ".join(
-                    f"{label} {version}" for label, version in model["labels"].items()
-                ),
-                "verdict": _format_verdict,
-            },
-            as_json=as_json,
-            if_none="There is no model yet; create one with `tfbbb remote train`.",
-        )
+    print_list(
+        client.models(),
+        {
+            "model": "name",
+            "task": "task",
+            "target": lambda model: ", ".join(filter(None, target_names(model))),
+            "versions": lambda model: ", ".join(
+                map(_format_version, model["versions"])
+            ),
+            "labels": lambda model: ", ".join(
+                f"{label} {version}" for label, version in model["labels"].items()
+            ),
+            "verdict": _format_verdict,
+        },
+        as_json=as_json,
+        if_none="There is no model yet; create one with `tfbbb remote train`.",
+    )
 
 
+@with_options(service)
 def label(
+    client: "Client",
     model: ModelName,
     label: Annotated[str, typer.Argument(help="The label, e.g. champion.")],
     version: Annotated[int, typer.Argument(help="The version to label.")],
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Put a label on a version of a model.
 
     Example: tfbbb remote label houses champion 3
     """
-    with service(url, key) as client:
-        client.model(model).set_label(label, version)
-        typer.echo(f"{label} is version {version} of {model}")
+    client.model(model).set_label(label, version)
+    typer.echo(f"{label} is version {version} of {model}")
 
 
 @delete.callback()
@@ -70,56 +72,54 @@ def _options(url: Url = None, key: Key = None) -> None:
 
 
 @delete.command()
-def dataset(dataset: DatasetId, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def dataset(client: "Client", dataset: DatasetId) -> None:
     """Delete a dataset that no unfinished job needs, but not its models.
 
     Example: tfbbb remote delete dataset 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        client.dataset(dataset).delete()
+    client.dataset(dataset).delete()
     typer.echo(f"deleted dataset {dataset}")
 
 
 @delete.command()
-def job(job: JobId, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def job(client: "Client", job: JobId) -> None:
     """Delete a finished job and its log, but not its model.
 
     Example: tfbbb remote delete job 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        client.job(job).delete()
+    client.job(job).delete()
     typer.echo(f"deleted job {job}")
 
 
 @delete.command()
+@with_options(service)
 def version(
+    client: "Client",
     model: ModelName,
     version: Annotated[int, typer.Argument(min=1, help="The version.")],
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Delete a version that no label, no job and no `latest` refers to.
 
     Example: tfbbb remote delete version houses 2
     """
-    with service(url, key) as client:
-        client.model(model).delete_version(version)
+    client.model(model).delete_version(version)
     typer.echo(f"deleted version {version} of {model}")
 
 
 @delete.command("label")
+@with_options(service)
 def delete_label(
+    client: "Client",
     model: ModelName,
     label: Annotated[str, typer.Argument(help="The label.")],
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Delete a label, but not its version.
 
     Example: tfbbb remote delete label houses champion
     """
-    with service(url, key) as client:
-        client.model(model).delete_label(label)
+    client.model(model).delete_label(label)
     typer.echo(f"deleted label {label} of {model}")
 
 

@@ -6,25 +6,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.options import (
-    Intervals,
-    Keep,
-    Level,
-    LogProb,
-    NumSamples,
-    Output,
-    PredictionSets,
-    Seed,
-    Sheet,
-    Table,
-    Times,
-    echo_note,
-)
+from tfbbb.cli.application import with_options
+from tfbbb.cli.options import Asked, Table, echo_next, echo_note
 from tfbbb.cli.remote.service import (
-    Key,
     Label,
     ModelName,
-    Url,
     Version,
     check_version_or_label,
     read_manifest,
@@ -37,26 +23,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfbbb.cli.predicted_rows import TargetColumn
-    from tfbbb.client import Model
+    from tfbbb.client import Client, Model
 
 
+@with_options(Asked)
+@with_options(service)
 def predict(
+    client: "Client",
+    asked: Asked,
     model: ModelName,
     data: Table,
-    output: Output = None,
-    sheet: Sheet = None,
-    keep: Keep = False,
     version: Version = None,
     label: Label = None,
-    num_samples: NumSamples = None,
-    seed: Seed = None,
-    level: Level = 0.9,
-    intervals: Intervals = None,
-    times: Times = None,
-    prediction_sets: PredictionSets = False,
-    log_prob: LogProb = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Predict the rows of a table with the service.
 
@@ -66,59 +44,42 @@ def predict(
     Example: tfbbb remote predict houses new.csv --output answer.csv
     """
     check_version_or_label(version, label)
-    with service(url, key) as client:
-        from tfbbb.cli.options import interval_levels, numbers_of
-        from tfbbb.cli.predicted_rows import (
-            TargetColumn,
-            with_progress,
-            write_predictions,
-        )
-        from tfbbb.cli.table_targets import columns_used, read_targets
-        from tfbbb.tables import TableScan
-        from tfbbb.tables.plain_values import typed_table
-        from tfbbb.tables.scan import notify_of_reading
-        from tfbbb.tables.writing import check_writable
+    from tfbbb.cli.predicted_rows import (
+        TargetColumn,
+        with_progress,
+        write_predictions,
+    )
+    from tfbbb.cli.table_targets import columns_used, read_targets
+    from tfbbb.tables import TableScan
+    from tfbbb.tables.plain_values import typed_table
+    from tfbbb.tables.scan import notify_of_reading
+    from tfbbb.tables.writing import check_writable
 
-        if output is not None:
-            check_writable(output)
-        remote_model = client.model(model)
-        manifest, texts = read_manifest(remote_model, version, label)
-        scan = TableScan(data, sheet=sheet)
-        notify_of_reading(scan, echo_note)
-        names, classes = manifest.target_names, manifest.classes
-        targets = None
-        if log_prob:
-            targets = TargetColumn(
-                ", ".join(names), lambda block: read_targets(block, manifest)
-            )
-        asked = [] if classes else interval_levels(intervals) or [level]
-        asking = _Asking(
-            remote_model,
-            targets,
-            classes,
-            {
-                "intervals": asked,
-                "joint_intervals": asked if len(names) > 1 else [],
-                "prediction_sets": [level] if prediction_sets else [],
-                "times": [] if times is None else numbers_of(times),
-                "num_samples": num_samples,
-                "seed": seed,
-            },
-            {"version": version, "label": label},
+    if asked.output is not None:
+        check_writable(asked.output)
+    remote_model = client.model(model)
+    manifest, texts = read_manifest(remote_model, version, label)
+    levels = asked.levels(manifest)
+    scan = TableScan(data, sheet=asked.sheet)
+    notify_of_reading(scan, echo_note)
+    targets = None
+    if asked.log_prob:
+        targets = TargetColumn(
+            ", ".join(manifest.target_names), lambda x: read_targets(x, manifest)
         )
+    options = {"num_samples": asked.num_samples, "seed": asked.seed, **levels}
+    options["times"] = options.pop("survival", [])
+    route = {"version": version, "label": label}
+    asking = _Asking(remote_model, targets, manifest.classes, options, route)
 
-        def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":
-            return asking(typed_table(block, texts), first)
+    def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":
+        return asking(typed_table(block, texts), first)
 
-        write_predictions(
-            with_progress(scan, ask),
-            output,
-            columns_used(manifest),
-            keep=keep,
-            targets=targets,
-        )
-        version = asking.route["version"]
-        typer.echo(f"predicted by version {version} of {model}", err=True)
+    predicted = with_progress(scan, ask)
+    write_predictions(predicted, asked, columns_used(manifest), targets)
+    version = asking.route["version"]
+    typer.echo(f"predicted by version {version} of {model}", err=True)
+    echo_next(f"tfbbb remote feedback {model} TABLE, once the targets are known")
 
 
 class _Asking:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Model
@@ -114,10 +113,9 @@ def read_manifest(
 
 
 @contextmanager
-def service(url: str | None, key: str | None) -> Iterator["Client"]:
-    """Opens a client; an error of the client ends the command with one sentence."""
-    with errors_in_one_sentence():
-        from tfbbb.client import Client
+def service(url: Url = None, key: Key = None) -> Iterator["Client"]:
+    """Opens a client."""
+    from tfbbb.client import Client
 
-        with Client(url, key) as client:
-            yield client
+    with Client(url, key) as client:
+        yield client

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Ignore, Spec, Target
+from tfbbb.cli.options import Ignore, Spec, Target, echo_next
 from tfbbb.cli.remote.datasets import upload_with_bar
-from tfbbb.cli.remote.service import ID, Key, Url, service
+from tfbbb.cli.remote.service import ID, service
 from tfbbb.cli.remote.watch import follow
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
 
 
-def _check_model_name(text: str) -> str:
+@with_options(service)
+def _check_model_name(client: "Client", text: str) -> str:
     from tfbbb.base.texts import is_model_name
 
     if not is_model_name(text):
@@ -27,7 +29,9 @@ def _check_model_name(text: str) -> str:
     return text
 
 
+@with_options(service)
 def train(
+    client: "Client",
     data: Annotated[
         str, typer.Argument(help="Table to upload, or the id of a dataset.")
     ],
@@ -47,27 +51,25 @@ def train(
             "--detach", help="Print the job's id and do not wait for the job."
         ),
     ] = False,
-    url: Url = None,
-    key: Key = None,
     **options: object,
 ) -> None:
     """Train a model with the service and show the progress.
 
     Example: tfbbb remote train houses.csv --target price --name houses
     """
-    with service(url, key) as client:
-        from tfbbb.cli.job_options import job_fields, leave_out
+    from tfbbb.cli.job_options import job_fields, leave_out
 
-        fields = job_fields(target, spec, options, name=name)
-        dataset = _find_or_upload_dataset(client, data)
-        if ignore:
-            names = [column["name"] for column in dataset.columns]
-            fields = leave_out(fields, names, ignore)
-        job = client.train(dataset, name=name, **fields)
-        if detach:
-            typer.echo(job.id)
-        else:
-            follow(job)
+    fields = job_fields(target, spec, options, name=name)
+    dataset = _find_or_upload_dataset(client, data)
+    if ignore:
+        names = [column["name"] for column in dataset.columns]
+        fields = leave_out(fields, names, ignore)
+    job = client.train(dataset, name=name, **fields)
+    if detach:
+        typer.echo(job.id)
+        echo_next(f"tfbbb remote watch {job.id}")
+    else:
+        follow(job)
 
 
 def _find_or_upload_dataset(client: "Client", data: str) -> "Dataset":

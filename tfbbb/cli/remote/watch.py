@@ -5,39 +5,36 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
-from tfbbb.cli.remote.service import JobIdOrNone, Key, Url, service
+from tfbbb.cli.options import echo_next
+from tfbbb.cli.remote.service import JobIdOrNone, service
 
 if TYPE_CHECKING:
     from tfbbb.base.types import JsonObject
-    from tfbbb.client import Event, Job
+    from tfbbb.client import Client, Event, Job
 
 
-def watch(job: JobIdOrNone = None, url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def watch(client: "Client", job: JobIdOrNone = None) -> None:
     """Show a job's progress until the job ends.
 
     Ctrl-C stops the command, not the job.
 
     Example: tfbbb remote watch 5f1d7e2a9c3b4d6e8f012345
     """
-    with service(url, key) as client:
-        if job is not None:
-            follow(client.job(job))
-            return
-        newest = next(client.jobs(), None)
-        if newest is None:
-            raise CommandError("There is no job; create one with `tfbbb remote train`.")
-        follow(newest)
+    if job is not None:
+        follow(client.job(job))
+        return
+    newest = next(client.jobs(), None)
+    if newest is None:
+        raise CommandError("There is no job; create one with `tfbbb remote train`.")
+    follow(newest)
 
 
 def follow(job: "Job") -> None:
     """Shows the progress of a job, then the version that the job published."""
-    from tfbbb.cli.figures import (
-        echo_judgement,
-        echo_metrics,
-        echo_recalibration,
-        echo_recipe,
-    )
+    from tfbbb.cli.figures import echo_judgement, echo_recalibration, echo_recipe
 
     show_progress(job)
     details = job.model.describe_version(job.version)
@@ -49,10 +46,10 @@ def follow(job: "Job") -> None:
     took = job.duration
     after = "" if took is None else f" after {took:.0f} s"
     typer.echo(f"published {job.name}, version {job.version}{after}; {figures}:")
-    echo_metrics(description["metrics"])
     judgement = lineage.get("source", {}).get("judgement") or {}
     echo_judgement(judgement)
     echo_recalibration(description.get("recalibration_choice"))
+    echo_next(f"tfbbb remote predict {job.name} TABLE")
     if not judgement.get("learned", True):
         raise typer.Exit(EXIT_LEARNED_NOTHING)
 

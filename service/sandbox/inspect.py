@@ -142,7 +142,5 @@ def _find_problems(scan: TableScan) -> Iterator[str]:
     """Yields what the table needs before training, and how it was read."""
     if scan.dialect is not None and not scan.dialect.is_plain:
         yield f"The table is read as follows. {scan.dialect.describe()}"
-    if scan.without_index:
-        yield "The index that pandas wrote into the table is ignored."
     if scan.num_rows < MIN_ROWS:
         yield f"The table has {scan.num_rows} rows; at least {MIN_ROWS} are needed."

@@ -41,17 +41,15 @@ def test_martingale_is_fair_at_every_row(generator):
     assert np.sum(weights / 2 * after) == pytest.approx(np.exp(martingale.log_value[0]))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("num_scores", [1, 2])
-def test_simulated_false_alarm_rate_is_five_percent(num_scores, generator):
-    # The standard error of 4000 sequences is 0.0032, a third of the tolerance of 0.01.
-    num_sequences, alarmed = 4000, np.zeros(4000, bool)
+def test_simulated_false_alarm_rate_is_five_percent(generator):
+    # The standard error of 1000 sequences is 0.0069.
+    num_sequences, num_scores, alarmed = 1000, 2, np.zeros(1000, bool)
     martingales = Martingale.start(num_sequences, num_scores)
     for _ in range(3000):
         martingales = martingales.bet(generator.random((num_sequences, num_scores)))
         share = martingales.log_value.max(axis=1) - np.log(num_scores)
         alarmed |= share >= np.log(1 / FALSE_ALARM_RATE)
-    assert abs(alarmed.mean() - FALSE_ALARM_RATE) < 0.01 + 0.0032
+    assert abs(alarmed.mean() - FALSE_ALARM_RATE) < 0.01 + 2 * 0.0069
 
 
 def test_p_values_of_dependent_scores_raise_no_more_alarms(generator):

@@ -95,21 +95,6 @@ def test_sums_of_categories_inside_are_kept(tmp_path):
     assert notes == ""
 
 
-def test_cells_that_rows_lack_are_missing(tmp_path):
-    rows = ROWS + "east,7\nwest\n" + ROWS
-    columns, notes = read(written(tmp_path, HEADER + rows))
-    assert columns["size"] == [*SIZES, 7, None, *SIZES]
-    assert columns["price"][8:10] == [None, None]
-    assert "Line 10 and 1 more: fewer cells than the header" in notes
-
-
-def test_empty_cells_beyond_the_header_are_left_out(tmp_path):
-    columns, notes = read(written(tmp_path, HEADER + ROWS.replace("\n", ",,\n")))
-    assert list(columns) == ["place", "size", "price"]
-    assert columns["size"] == SIZES
-    assert "Line 2 and 7 more: empty cells beyond the last column" in notes
-
-
 def test_comments_and_repeated_headers_inside_are_left_out(tmp_path):
     inside = "# sensor replaced\n" + HEADER + "// cleaned, moved, read, again\n"
     columns, notes = read(written(tmp_path, HEADER + ROWS + inside + ROWS))

@@ -247,18 +247,6 @@ def test_another_possible_encoding_is_said(tmp_path, words, encoding, sentence):
     assert sentence in TableScan(path).dialect.describe()
 
 
-@pytest.mark.parametrize(("word", "delimiter"), [("教育", ","), ("功夫", ";")])
-def test_a_byte_of_a_character_is_no_delimiter(tmp_path, word, delimiter):
-    rows = "".join(
-        f"'{word}'{delimiter}-{row},5{row}{delimiter}NA\n" for row in range(9)
-    )
-    rows = rows if delimiter != "," else rows.replace(",5", ".5")
-    content = f"a{delimiter}b{delimiter}c\n{rows}".encode("big5")
-    table = read_table(written(tmp_path, content))
-    assert table["a"].to_pylist() == [word] * 9
-    assert table["b"].to_pylist() == [-float(f"{row}.5{row}") for row in range(9)]
-
-
 # Of the bytes beyond ASCII, the lacking one is the 21st or the third.
 @pytest.mark.parametrize("repeated", [9, 0])
 def test_bytes_that_windows_1252_lacks_end_no_reading(tmp_path, repeated):
@@ -297,15 +285,6 @@ def test_late_rows_may_have_decimal_commas(tmp_path, monkeypatch, rows, values):
 def test_a_file_without_names_and_values_is_empty(tmp_path, content):
     with pytest.raises(TableError, match="is empty"):
         read_table(written(tmp_path, content))
-
-
-def test_the_sentence_of_a_dialect_is_passed_to_notify(tmp_path):
-    said = []
-    read_table(written(tmp_path, "x\na;b\n1,5;2\n", "table.txt"), notify=said.append)
-    assert said == [
-        "UTF-8 text, separated by semicolons, with decimal commas, with the names of "
-        "the columns in line 2."
-    ]
 
 
 NAMES = ["größe", "b"]

@@ -88,12 +88,6 @@ def test_folds_share_a_rare_class():
     np.testing.assert_allclose(np.bincount(folds), 250, atol=10)
 
 
-def test_the_split_depends_on_the_seed():
-    first, again, other = (split(50, 0.2, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first[1], again[1])
-    assert set(first[1]) != set(other[1])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -161,7 +161,7 @@ def test_sheets_without_a_table_are_refused(tmp_path, sheets, message, write, su
 
 def test_xml_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(workbook_file, "MAX_BYTES", 2**16)
-    bomb = {"xl/sharedStrings.xml": b" " * 2**17}
+    bomb = {"xl/more.xml": b" " * 2**17}
     path = write_xlsx(tmp_path / "table.xlsx", {"a": ROWS}, **bomb)
     assert path.stat().st_size < 2**13
     with pytest.raises(TableError, match="more than 65536 bytes of XML"):
@@ -171,14 +171,14 @@ def test_xml_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
 def test_an_archive_that_understates_its_size_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(workbook_file, "MAX_BYTES", 2**16)
     path = write_xlsx(
-        tmp_path / "table.xlsx", {"a": ROWS}, **{"xl/sharedStrings.xml": b" " * 2**17}
+        tmp_path / "table.xlsx", {"a": ROWS}, **{"xl/more.xml": b" " * 2**17}
     )
     content = path.read_bytes()
     stated = (2**17).to_bytes(4, "little")
     assert content.count(stated) == 2
     path.write_bytes(content.replace(stated, (9).to_bytes(4, "little")))
     with zipfile.ZipFile(path) as archive:
-        assert archive.getinfo("xl/sharedStrings.xml").file_size == 9
+        assert archive.getinfo("xl/more.xml").file_size == 9
     with pytest.raises(TableError, match="more than 65536 bytes of XML"):
         read_table(path)
 
@@ -222,7 +222,7 @@ def test_other_files_are_refused(tmp_path, content, message):
 def test_a_damaged_workbook_is_refused(tmp_path, write, suffix):
     path = write(tmp_path / f"table.{suffix}", {"a": ROWS})
     content = path.read_bytes()
-    for place in range(0, len(content), 7):
+    for place in range(0, len(content), 31):
         damaged = bytes(
             [*content[:place], content[place] ^ 0xFF, *content[place + 1 :]]
         )

@@ -1,17 +1,11 @@
-"""Writes small workbooks by hand, also ones that no spreadsheet program would write."""
+"""Writes small workbooks, also ones that no spreadsheet program would write."""
 
 import zipfile
 from xml.sax.saxutils import escape, quoteattr
 
-_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+import xlsxwriter
+
 _OPEN = "urn:oasis:names:tc:opendocument:xmlns"
-# The style of dates, and the style of dates with times.
-_STYLES = (
-    f'<styleSheet xmlns="{_MAIN}"><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/>'
-    '<xf numFmtId="22"/></cellXfs></styleSheet>'
-)
 
 
 class Days(float):
@@ -20,57 +14,26 @@ class Days(float):
 
 def write_xlsx(path, sheets, **more):
     """Writes sheets, each a list of rows; `more` are further files of the archive."""
-    names = enumerate(sheets, start=1)
-    book = "".join(
-        f'<sheet name={quoteattr(name)} sheetId="{i}" r:id="r{i}"/>'
-        for i, name in names
-    )
-    links = "".join(
-        f'<Relationship Id="r{i}" Type="{_LINKS}/worksheet" '
-        f'Target="worksheets/sheet{i}.xml"/>'
-        for i in range(1, len(sheets) + 1)
-    )
-    files = {
-        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>',
-        "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
-        f'<Relationship Id="r1" Type="{_LINKS}/officeDocument" '
-        'Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_LINKS}">'
-        f"<sheets>{book}</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/'
-        f'relationships">{links}<Relationship Id="s" Type="{_LINKS}/styles" '
-        'Target="styles.xml"/></Relationships>',
-        "xl/styles.xml": _STYLES,
-    }
-    for i, rows in enumerate(sheets.values(), start=1):
-        lines = "".join(
-            f'<row r="{row}">{"".join(_xlsx_cells(row, cells))}</row>'
-            for row, cells in enumerate(rows, start=1)
+    with xlsxwriter.Workbook(path) as book:
+        dates, times = (
+            book.add_format({"num_format": form})
+            for form in ("d.m.yyyy", "d.m.yyyy h:mm")
         )
-        files[f"xl/worksheets/sheet{i}.xml"] = (
-            f'<worksheet xmlns="{_MAIN}"><sheetData>{lines}</sheetData></worksheet>'
-        )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {**files, **more}.items():
+        for name, rows in sheets.items():
+            sheet = book.add_worksheet(name)
+            for row, cells in enumerate(rows):
+                for column, value in enumerate(cells):
+                    if isinstance(value, Days):
+                        form = dates if value.is_integer() else times
+                        sheet.write_number(row, column, value, form)
+                    elif isinstance(value, str):
+                        sheet.write_string(row, column, value)
+                    elif value is not None:
+                        sheet.write(row, column, value)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in more.items():
             archive.writestr(name, content)
     return path
-
-
-def _xlsx_cells(row, cells):
-    for place, value in enumerate(cells):
-        at = f'r="{chr(ord("A") + place)}{row}"'
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            yield f'<c {at} t="b"><v>{int(value)}</v></c>'
-        elif isinstance(value, Days):
-            style = 1 if value.is_integer() else 2
-            yield f'<c {at} s="{style}"><v>{float(value)!r}</v></c>'
-        elif isinstance(value, str):
-            text = f'<t xml:space="preserve">{escape(value)}</t>'
-            yield f'<c {at} t="inlineStr"><is>{text}</is></c>'
-        else:
-            yield f"<c {at}><v>{value!r}</v></c>"
 
 
 def write_ods(path, sheets):

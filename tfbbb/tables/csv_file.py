@@ -46,18 +46,22 @@ _STREAM_BYTES, _CELLS_PER_BATCH = 2 * 2**20, 2**16
 _NULL = [space + word for word in MISSING_WORDS if word != NA for space in ("", " ")]
 
 
+_INDEX = (
+    "The first column has no name and counts the rows, as an index of pandas or R "
+    "does, and is left out: give it a name to keep it."
+)
+
+
 class TextFile:
     """A file of texts as record batches, of which columns may lack names.
 
     `given` has the names in the file, `names` those of the columns. After the last
-    batch, `remarks` has sentences on what was named or left out, and `without_index`
-    says whether the first column was an index of rows, such as that of pandas.
+    batch, `remarks` has sentences on what was named or left out.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.remarks: tuple[str, ...] = ()
-        self.without_index = False
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
@@ -101,9 +105,9 @@ class TextFile:
         for batch in self.texts(rows):
             batch = batch.select([*kept]).rename_columns([*kept.values()])
             yield batch.replace_schema_metadata(self.metadata)
-        start = int(self.without_index)
+        start = int(0 not in kept and 0 not in left_out)
         named = describe_names(self.given[start:], self.names[start:], left_out)
-        self.remarks = (*named, *rows.remarks)
+        self.remarks = (*[_INDEX][:start], *named, *rows.remarks)
 
     @cached_property
     def _kept(self) -> tuple[dict[int, str], set[int]]:
@@ -118,8 +122,7 @@ class TextFile:
         numbers = [part for part in index if part is not None]
         if numbers and len(numbers) == len(index):
             ordered = np.sort(np.concatenate(numbers))
-            self.without_index = bool((np.diff(ordered) > 0).all())
-            if self.without_index:
+            if (np.diff(ordered) > 0).all():
                 del kept[0]
         for place in empty:
             del kept[place]

@@ -16,11 +16,6 @@ from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import are_numbers, are_texts, first_row
 
-_MISSING = np.float64(np.nan).view(np.uint64)
-# The constants of SplitMix64 (Steele, Lea and Flood 2014).
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
 
 def read_groups(table: ColumnSource, name: str) -> np.ndarray:
     """Returns the number, from 0, of each row's group: a value of a column, `[n]`."""
@@ -37,23 +32,13 @@ def read_groups(table: ColumnSource, name: str) -> np.ndarray:
 
 
 def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray | None:
-    """Groups the rows that have equal values in some columns.
-
-    A missing value equals a missing value. Rows are compared by a hash of 64 bits, so
-    two of a million rows are taken for equal with a probability of 3e-8.
-    """
-    hashes = np.zeros(table.num_rows, np.uint64)
+    """Groups the rows that have equal values, or miss them, in some columns."""
+    groups = np.zeros(table.num_rows, np.int64)
     for name in names:
-        hashes ^= _codes(Cells.read(table, name).values)
-        _mix(hashes)
-    ordered = np.sort(hashes)
-    if not np.any(ordered[1:] == ordered[:-1]):
-        return None
-    _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
-    # Numbers in the order of the rows do not depend on the hash.
-    numbers = np.empty(len(first), np.int64)
-    numbers[np.argsort(first)] = np.arange(len(first))
-    return numbers[groups]
+        places = _places(Cells.read(table, name).values) + 1
+        both = pa.array(groups * (places.max() + 1) + places)
+        groups = both.dictionary_encode().indices.to_numpy().astype(np.int64)
+    return None if groups.max() + 1 == len(groups) else groups
 
 
 def merge_copies(
@@ -73,32 +58,17 @@ def merge_copies(
     return np.arange(len(rows)), weights
 
 
-def _codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Returns an integer per value, equal for equal values, `[n]`."""
-    if are_numbers(column.type):
-        values = column.cast(pa.float64(), safe=False).to_numpy()
-        # Adding 0.0 turns -0.0 into 0.0.
-        codes = (values + 0.0).view(np.uint64)
-        return np.where(np.isnan(values), _MISSING, codes)
-    return _places(column).view(np.uint64)
-
-
 def _places(column: pa.ChunkedArray) -> np.ndarray:
-    """Returns the place of each value among the distinct ones, `[n]`; -1 for null."""
+    """Returns the place of each value among the distinct ones, `[n]`; -1 for none."""
+    if are_numbers(column.type):
+        # Adding 0.0 turns -0.0 into 0.0.
+        values = column.cast(pa.float64(), safe=False).to_numpy() + 0.0
+        column = pa.chunked_array([pa.array(values, mask=np.isnan(values))])
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     chunks = column.unify_dictionaries().chunks
     places = [chunk.indices.cast(pa.int64()).fill_null(-1) for chunk in chunks]
     return pa.chunked_array(places, pa.int64()).to_numpy()
-
-
-def _mix(hashes: np.ndarray) -> None:
-    """Spreads each bit over the 64 bits, in place."""
-    hashes += _STEP
-    for shift, multiplier in zip((30, 27), _MULTIPLIERS, strict=True):
-        hashes ^= hashes >> np.uint64(shift)
-        hashes *= multiplier
-    hashes ^= hashes >> np.uint64(31)
 
 
 def read_times(

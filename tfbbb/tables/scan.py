@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.csv_file import CsvFile, TextFile
+from tfbbb.tables.csv_file import CsvFile
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import (
     BEGINNING_BYTES,
@@ -138,7 +138,6 @@ class TableScan:
         self._file = self._open()
         self._schema: pa.Schema | None = None
         self._num_rows = 0
-        self._without_index = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -153,12 +152,6 @@ class TableScan:
         if not self._num_rows:
             deque(self.batches(), maxlen=0)
         return self._num_rows
-
-    @property
-    def without_index(self) -> bool:
-        """Whether an index that pandas wrote was dropped."""
-        assert self.num_rows
-        return self._without_index
 
     @property
     def dialect(self) -> Dialect | None:
@@ -220,9 +213,6 @@ class TableScan:
                 batch = stored.select(kept) if len(kept) < len(given) else stored
                 if self._schema is None:
                     check_column_names(batch.schema.names, where=f"{self.path}: ")
-                self._without_index = len(kept) < len(given) or (
-                    isinstance(self._file, TextFile) and self._file.without_index
-                )
                 batch = without_views(batch)
                 self._schema = batch.schema
                 yield batch
@@ -302,8 +292,8 @@ def read_table(
     Args:
         path: File to read.
         sheet: Name of the sheet of a workbook; by default the first with rows.
-        notify: Called with a message if an index is dropped, and with what was found
-            unless the file is UTF-8 text with commas that begins with its header.
+        notify: Called with what was found, unless the file is UTF-8 text with commas
+            that begins with its header.
 
     Returns:
         The table, with at least one row and with unique, non-empty column names.
@@ -342,8 +332,3 @@ def notify_of_reading(scan: TableScan, notify: Callable[[str], object]) -> None:
     """Tells what reading a file has found, as `read_table` does."""
     if scan.dialect is not None and not scan.dialect.is_plain:
         notify(scan.dialect.describe())
-    if scan.without_index:
-        notify(
-            "The first column has no name and counts the rows, as an index of pandas "
-            "or R does, and is left out: give it a name to keep it."
-        )

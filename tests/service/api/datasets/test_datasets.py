@@ -116,7 +116,9 @@ def test_statistics_are_those_of_numpy_however_large_the_mean(datasets):
 def test_problems_of_the_whole_table_are_told(datasets):
     rows = "".join(f"{i},{i * i % 7},{i}\n" for i in range(5))
     assert post(datasets, f",a,b\n{rows}".encode()).json()["problems"] == [
-        "The index that pandas wrote into the table is ignored.",
+        "The table is read as follows. UTF-8 text, separated by commas. The first "
+        "column has no name and counts the rows, as an index of pandas or R does, and "
+        "is left out: give it a name to keep it.",
         "The table has 5 rows; at least 10 are needed.",
     ]
 

@@ -69,7 +69,9 @@ def with_options(
             with found if is_open else nullcontext(found) as value:
                 function(**{first.name: value}, **given)
 
-        return _with_parameters(command, [*named, *shared, *own[len(named) :]])
+        # Those without a default come first.
+        every = sorted([*named, *shared], key=lambda x: x.default is not x.empty)
+        return _with_parameters(command, [*every, *own[len(named) :]])
 
     return decorate
 

@@ -1,18 +1,20 @@
 """`tfbbb evaluate`."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table, echo_next
+from tfbbb.cli.application import with_options
+from tfbbb.cli.options import NumSamples, Seed, echo_next, model_table
+
+if TYPE_CHECKING:
+    from tfbbb.cli.model_table import ModelTable
 
 
+@with_options(model_table)
 def evaluate(
-    model: Model,
-    data: Table,
-    sheet: Sheet = None,
+    given: "ModelTable",
     num_samples: NumSamples = None,
     seed: Seed = None,
     as_json: Annotated[
@@ -28,11 +30,10 @@ def evaluate(
 
     Example: tfbbb evaluate saved_models/houses sold.csv
     """
-    from tfbbb.cli.model_table import ModelTable
     from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.tables.column_names import list_names
 
-    given, targets = ModelTable.read(model, data, sheet).with_targets()
+    given, targets = given.with_targets()
     baselines = Baselines.read(given.path)
 
     from tfbbb.cli.figures import echo_judgement
@@ -40,20 +41,17 @@ def evaluate(
     from tfbbb.cli.progress import track_blocks
     from tfbbb.judging.evaluation.evaluate import evaluate as judged
 
-    try:
-        judgement = judged(
-            load_model(given.path),
-            given.inputs,
-            targets,
-            baselines,
-            places=given.places,
-            num_samples=num_samples,
-            seed=seed,
-            target_names=given.manifest.target_names,
-            track=track_blocks,
-        )
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    judgement = judged(
+        load_model(given.path),
+        given.inputs,
+        targets,
+        baselines,
+        places=given.places,
+        num_samples=num_samples,
+        seed=seed,
+        target_names=given.manifest.target_names,
+        track=track_blocks,
+    )
     # Before what they explain.
     for kind in ("sentences", "warnings"):
         judgement[kind] = [*given.remarks, *judgement[kind]]
@@ -67,5 +65,4 @@ def evaluate(
             typer.echo(
                 "The model has no baselines, which `tfbbb train` stores with a model."
             )
-    echo_next(f"tfbbb explain {model} {data}")
-    given.end()
+    echo_next(f"tfbbb explain {given.path} {given.data}")

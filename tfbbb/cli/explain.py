@@ -8,8 +8,8 @@ import typer
 
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
-from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Model, NumSamples, Seed, Sheet, Table, echo_next
+from tfbbb.cli.application import with_options
+from tfbbb.cli.options import NumSamples, Seed, echo_next, model_table
 from tfbbb.cli.printing import print_rows
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 6
 
 
+@with_options(model_table)
 def explain(
-    model: Model,
-    data: Table,
-    sheet: Sheet = None,
+    given: "ModelTable",
     rows: Annotated[
         int, typer.Option(min=1, help="The most rows to explain, drawn at random.")
     ] = 2000,
@@ -49,10 +48,8 @@ def explain(
 
     Example: tfbbb explain saved_models/houses sold.csv
     """
-    from tfbbb.cli.model_table import ModelTable
     from tfbbb.judging.evaluation.baselines import one_by_one
 
-    given = ModelTable.read(model, data, sheet)
     targets = None
     if given.has_targets():
         given, targets = given.with_targets()
@@ -62,20 +59,17 @@ def explain(
 
     loaded, found = load_model(given.path), []
     number = max(1, len(given.manifest.target_names))
-    try:
-        for place, alone in enumerate(of_targets(loaded, number)):
-            explained = explain_rows(
-                given,
-                alone,
-                None if targets is None else one_by_one(targets, number)[place],
-                place,
-                max_rows=rows,
-                num_samples=num_samples,
-                seed=seed or 0,
-            )
-            found.append(explained.in_table(given.places))
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    for place, alone in enumerate(of_targets(loaded, number)):
+        explained = explain_rows(
+            given,
+            alone,
+            None if targets is None else one_by_one(targets, number)[place],
+            place,
+            max_rows=rows,
+            num_samples=num_samples,
+            seed=seed or 0,
+        )
+        found.append(explained.in_table(given.places))
     if as_json:
         each = [explained.to_dict() for explained in found]
         explanation: Config = each[0] if number == 1 else {"targets": each}
@@ -88,8 +82,9 @@ def explain(
             if number > 1:
                 typer.echo(f"{explained.target!r}:")
             _echo(explained, given.table.num_rows)
-    echo_next(f"tfbbb report {model} {data} --output report.json, for all figures")
-    given.end()
+    echo_next(
+        f"tfbbb report {given.path} {given.data} --output report.json, for all figures"
+    )
 
 
 def explain_rows(

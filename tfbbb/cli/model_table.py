@@ -26,6 +26,7 @@ class ModelTable:
     """The rows of a table as a model reads them."""
 
     path: Path
+    data: Path
     manifest: Manifest
     table: pa.Table
     inputs: dict[str, np.ndarray]
@@ -42,11 +43,8 @@ class ModelTable:
         table = read_cells(data, sheet=sheet, notify=echo_note)
         inputs = ReadColumns.read(columns, table)
         faults = find_faults(to_tensors(inputs, manifest), manifest)
-        return cls(path, manifest, table, inputs, np.arange(table.num_rows), faults)
-
-    def end(self) -> None:
-        """Ends the command with exit code 3 if a model can use no cell of a column."""
-        end_if_useless(self.faults.by_column())
+        places = np.arange(table.num_rows)
+        return cls(path, data, manifest, table, inputs, places, faults)
 
     @property
     def remarks(self) -> list[str]:

@@ -3,6 +3,8 @@
 import math
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +15,7 @@ from tfbbb.cli.errors import CommandError
 from tfbbb.tables.format import SUFFIX_LIST, WRITTEN_SUFFIX_LIST
 
 if TYPE_CHECKING:
+    from tfbbb.cli.model_table import ModelTable
     from tfbbb.export.manifest import Manifest
 
 _STANDARD = Path("-")
@@ -253,6 +256,24 @@ class Asked:
                 "Leave out `--times`."
             )
         return {"prediction_sets": [self.level]} if self.prediction_sets else {}
+
+
+@contextmanager
+def model_table(
+    model: Model, data: Table, sheet: Sheet = None
+) -> "Iterator[ModelTable]":
+    """Opens a table for a model; exits with 3 if the model can use no cell of a column.
+
+    The model refuses what it cannot answer by a `ValueError`.
+    """
+    from tfbbb.cli.model_table import ModelTable, end_if_useless
+
+    given = ModelTable.read(model, data, sheet)
+    try:
+        yield given
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    end_if_useless(given.faults.by_column())
 
 
 def echo_next(step: str) -> None:

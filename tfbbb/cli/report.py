@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.base.types import Config
+from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Model, NumSamples, Sheet, Table, echo_next
+from tfbbb.cli.options import NumSamples, echo_next, model_table
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tfbbb.cli.model_table import ModelTable
     from tfbbb.export import ExportedModel
 
 
+@with_options(model_table)
 def report(
-    model: Model,
-    data: Table,
-    sheet: Sheet = None,
+    given: "ModelTable",
     output: Annotated[
         Path | None,
         typer.Option(help="File to write the report to, in place of printing it."),
@@ -36,19 +35,14 @@ def report(
 
     Example: tfbbb report saved_models/houses sold.csv --output houses.json
     """
-    from tfbbb.cli.model_table import ModelTable
-
     if output is not None and not output.absolute().parent.is_dir():
         raise CommandError(f"{output} cannot be written: there is no such directory.")
-    given, targets = ModelTable.read(model, data, sheet).with_targets()
+    given, targets = given.with_targets()
 
     from tfbbb.cli.imports import load_model
 
     loaded = load_model(given.path)
-    try:
-        found = _report(given, targets, loaded, data.name, num_samples)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    found = _report(given, targets, loaded, given.data.name, num_samples)
     text = json.dumps(found, indent=2, allow_nan=False)
     if output is None:
         typer.echo(text)
@@ -56,7 +50,6 @@ def report(
         output.write_text(f"{text}\n", encoding="utf-8")
         typer.echo(f"report written to {output}", err=True)
     echo_next("tfbbb serve, whose page draws the report of a model that it trains")
-    given.end()
 
 
 def _report(

@@ -82,9 +82,7 @@ def explain(
             if number > 1:
                 typer.echo(f"{explained.target!r}:")
             _echo(explained, given.table.num_rows)
-    echo_next(
-        f"tfbbb report {given.path} {given.data} --output report.json, for all figures"
-    )
+    echo_next(f"tfbbb report {given.path} {given.data} --output report.json")
 
 
 def explain_rows(

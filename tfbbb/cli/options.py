@@ -110,15 +110,16 @@ Level = Annotated[
 ]
 
 
-def interval_levels(text: str | None) -> list[float]:
+class Numbers(list[float]):
+    """Numbers that an option takes, separated by commas."""
+
+
+def interval_levels(text: str) -> Numbers:
     """Returns the probabilities of intervals of percentages such as 50 and 90."""
-    levels = []
-    for part in (text or "").split(","):
-        name = part.strip().removesuffix("%").strip()
-        if not name:
-            continue
+    levels = Numbers()
+    for part in text.split(","):
         try:
-            level = float(name) / 100.0
+            level = float(part.strip().removesuffix("%")) / 100.0
         except ValueError:
             level = 0.0
         # 0.9 is meant as a probability.
@@ -131,45 +132,32 @@ def interval_levels(text: str | None) -> list[float]:
     return levels
 
 
-def _check_intervals(text: str | None) -> str | None:
-    if text is not None and not interval_levels(text):
-        raise typer.BadParameter(f"{text!r} names no percentage such as 50,90.")
-    return text
-
-
 Intervals = Annotated[
-    str | None,
+    Numbers | None,
     typer.Option(
         metavar="50,90",
-        callback=_check_intervals,
+        parser=interval_levels,
         help="Print intervals of these percentages, as lower_50, upper_50 and so on, "
         "in place of that of --level.",
     ),
 ]
 
 
-def numbers_of(text: str) -> list[float]:
-    """Returns the numbers of a text such as `30,365`."""
+def _parse_numbers(text: str) -> Numbers:
     try:
-        numbers = [float(part) for part in text.split(",")]
+        numbers = Numbers(map(float, text.split(",")))
     except ValueError:
-        numbers = []
-    if not numbers or not all(map(math.isfinite, numbers)):
+        numbers = Numbers([math.nan])
+    if not all(map(math.isfinite, numbers)):
         raise typer.BadParameter(f"{text!r} names no numbers such as 30,365.")
     return numbers
 
 
-def _check_numbers(text: str | None) -> str | None:
-    if text is not None:
-        numbers_of(text)
-    return text
-
-
 Times = Annotated[
-    str | None,
+    Numbers | None,
     typer.Option(
         metavar="30,365",
-        callback=_check_numbers,
+        parser=_parse_numbers,
         help="Also print the probability of being beyond these times, or other numbers "
         "in units of the target, as survival_30 and so on.",
     ),
@@ -239,9 +227,10 @@ class Asked:
                     "Only classes have prediction sets, and this model predicts "
                     "numbers, with intervals. Leave out `--prediction-sets`."
                 )
-            levels = {"intervals": interval_levels(self.intervals) or [self.level]}
+            levels: dict[str, list[float]]
+            levels = {"intervals": self.intervals or [self.level]}
             if self.times is not None:
-                levels["survival"] = numbers_of(self.times)
+                levels["survival"] = self.times
             if len(manifest.target_names) > 1:
                 levels["joint_intervals"] = levels["intervals"]
             return levels

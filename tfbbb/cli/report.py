@@ -14,6 +14,7 @@ from tfbbb.cli.options import NumSamples, echo_next, model_table
 if TYPE_CHECKING:
     import numpy as np
 
+    from tfbbb.cli.model_table import ModelTable
     from tfbbb.export import ExportedModel
 
 

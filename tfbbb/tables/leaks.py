@@ -386,8 +386,8 @@ def _find_follow_up(columns: Columns, of: ParsedColumn) -> Warned:
             return other, (
                 f"If it tells whether {name!r} ended with an event or with the "
                 f"observation, {name!r} is only a least time in some rows, and "
-                "predicted times are too short: use a survival analysis, or predict "
-                "whether the event comes within a time that each row was observed for."
+                "predicted times are too short: name it as the event "
+                f"(--event {shlex.quote(other)})."
             )
         if _is_event(name, target) and _is_time(other, column):
             return other, (

@@ -137,10 +137,7 @@ class Cells:
         return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def seconds(self) -> np.ndarray:
-        """Returns dates as float64 seconds since 1970 `[n]`, NaN for missing.
-
-        Of durations and times of day, returns the seconds that have passed.
-        """
+        """Returns dates as seconds since 1970, or durations, float64 `[n]` with NaN."""
         if pa.types.is_date32(self.type):
             return 86400.0 * self.values.cast(pa.int32()).cast(pa.float64()).to_numpy()
         if self.is_duration:

@@ -115,10 +115,7 @@ class Column:
         buckets: int = 0,
         remarks: tuple[str, ...] = (),
     ) -> "Column":
-        """Describes a parsed column by the values of some rows, or of all.
-
-        `buckets` is the number of buckets for the texts; 0 lists them if they are few.
-        """
+        """Describes a parsed column by the values of some rows, or of all."""
         if parsed.kind == "categorical":
             statistics = _describe_texts(parsed, rows, buckets)
         elif parsed.kind == "date":
@@ -186,10 +183,7 @@ class Column:
 
     @property
     def _has_whole_numbers(self) -> bool:
-        """Whether some categories, beside texts, are whole numbers and none is a code.
-
-        Rows that have no other texts are a column of numbers where a table is read.
-        """
+        """Whether some categories beside texts are whole numbers, and none a code."""
         return any(text.isdigit() for text in self.categories) and not any(
             text.isdigit() and text[0] == "0" != text for text in self.categories
         )
@@ -229,11 +223,7 @@ def infer_column(
     *,
     required: bool = False,
 ) -> tuple[Column, ParsedColumn]:
-    """Infers a column of a table; kind and `missing` come from all rows.
-
-    Statistics and categories come from some rows, or from all. An override says what
-    the column is. Texts that all differ are accepted if the column is required.
-    """
+    """Infers a column, with the statistics of some rows, and its parsed cells."""
     cells = Cells.read(table, name)
     if override is not None:
         cells = cells.as_written

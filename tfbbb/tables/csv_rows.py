@@ -371,10 +371,7 @@ class RegularRows:
         return len(filled) < self._width or any(self._sums(row))
 
     def _sums(self, row: Row) -> list[bool]:
-        """Returns whether a row has the sum or the mean of each column of numbers.
-
-        The mean of a column that does not vary is a value like any other.
-        """
+        """Returns whether a row has the sum or the mean of each column of numbers."""
         places = [
             place
             for place, cell in enumerate(row.cells)

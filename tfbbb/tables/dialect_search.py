@@ -248,14 +248,12 @@ def _decimal_mark(reading: Reading) -> DecimalMark:
 def _has_marked_column(
     reading: Reading, mark: str, other: str, *, counts_groups: bool
 ) -> bool:
-    """Whether all cells of a column are numbers, and some have a decimal mark.
-
-    Unless it counts, a mark before groups of three digits, as in 12,345, is none.
-    """
+    """Whether all cells of a column are numbers, and some have a decimal mark."""
     mark, other = re.escape(mark), re.escape(other)
     number = re.compile(_NUMBER.replace("MARK", mark).replace("OTHER", other))
     marked = re.compile(f".*{mark}")
     if not counts_groups:
+        # A mark before groups of three digits, as in 12,345, is none.
         marked = re.compile(rf"(?! *[+-]?[1-9]\d{{0,2}}(?:{mark}\d{{3}})+ *$).*{mark}")
     for column in reading.columns:
         known = [cell for cell in column if not is_missing(cell)]

@@ -74,11 +74,7 @@ def _places(column: pa.ChunkedArray) -> np.ndarray:
 def read_times(
     table: ColumnSource, name: str, override: Override | None = None
 ) -> np.ndarray:
-    """Returns numbers `[n]` that are ordered as the values of a column are in time.
-
-    A column of times holds numbers (such as years, or a count of days), dates, times,
-    or texts in any notation of these. Times without a zone count as UTC.
-    """
+    """Returns numbers `[n]` in the order of numbers, dates or times in any notation."""
     if override is not None and override.kind == "ignore":
         override = None
     cells = Cells.read(table, name)

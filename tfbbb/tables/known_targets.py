@@ -41,10 +41,7 @@ class UnusableTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownTargets:
-    """The targets of rows `[n]` or `[n, k]`, NaN or -1 where there is none to use.
-
-    `unusable` are those without a density, by the index of the row.
-    """
+    """The targets of rows `[n]` or `[n, k]`, NaN or -1 where there is none to use."""
 
     values: np.ndarray
     unusable: Mapping[int, UnusableTarget]
@@ -91,10 +88,7 @@ def read_known_targets(
     classes: Sequence[str] | None,
     notations: Sequence[Notation | None],
 ) -> KnownTargets:
-    """Reads the targets of a table, whatever their cells hold.
-
-    Returns numbers [n, k], or class indices [n].
-    """
+    """Reads the targets of a table as numbers [n, k], or as class indices [n]."""
     check_columns_exist(table, names, role="target")
     pairs = list(zip(names, notations, strict=True))
     if classes is not None:

@@ -50,10 +50,7 @@ _TWENTIETHS, _FEWEST_IN_TIME, _MOST_CHANGE = 20, 100, 3.0
 
 
 class Hint(NamedTuple):
-    """What a check says: a reason to leave a column out, a remark, or a warning.
-
-    `advice` says how to keep a column although there is a reason against it.
-    """
+    """A reason to leave a column out, with how to keep it, a remark, or a warning."""
 
     kind: Literal["reason", "remark", "warning"]
     text: str
@@ -287,10 +284,7 @@ def _gives_away(column: ParsedColumn, said: str) -> Hint:
 
 
 def find_time(columns: Columns, target: FirstRows | None = None) -> Warned:
-    """Finds the column of dates by which rows can be held out, those in order first.
-
-    A target must change with the time by more than the calendar and chance explain.
-    """
+    """Finds the column of dates with which the target changes, those in order first."""
     dates = {
         name: column
         for name, column in columns.items()
@@ -326,11 +320,7 @@ def _is_in_order(column: FirstRows) -> bool:
 
 
 def _change_in_time(times: np.ndarray, y: np.ndarray) -> float:
-    """Returns how many times as much means of twentieths vary as by chance.
-
-    It is the F statistic of what least squares of the calendar's cycles leave, and 0
-    for too few rows.
-    """
+    """Returns the F statistic of twentieths of the time, without yearly cycles."""
     known = np.flatnonzero(~np.isnan(times) & ~np.isnan(y))
     order = known[np.argsort(times[known], kind="stable")]
     if len(order) < _FEWEST_IN_TIME:
@@ -348,10 +338,7 @@ def _change_in_time(times: np.ndarray, y: np.ndarray) -> float:
 
 
 def find_groups(columns: Columns) -> Warned:
-    """Finds the column named after persons, stations or identifiers that groups rows.
-
-    It has several rows for most of its values; of several, it has the fewest values.
-    """
+    """Finds the column named after persons or stations with several rows for each."""
     found: list[tuple[int, str, int]] = []
     for name, column in columns.items():
         known = drop_missing(column.values)

@@ -18,11 +18,7 @@ from tfbbb.tables.text_features import TextMeans, text_bucket
 
 
 class MemoryRows:
-    """The training rows of a model, each epoch shuffled as a whole.
-
-    A column of texts holds for each row the place of its text among `texts`, so that
-    numbers and texts take 4 bytes each.
-    """
+    """The training rows of a model; each text is its place among `texts`, 4 bytes."""
 
     def __init__(
         self,

@@ -95,10 +95,7 @@ _LAST_NUMBERED, _RUN_SHARE, _FEWEST_NUMBERED, _ROWS_PER_CATEGORY = 31, 0.75, 3, 
 
 
 def _are_numbered_categories(texts: Texts, notation: NumberNotation) -> bool:
-    """Whether `1m` to `12m` and the like are categories: a run from 0 or 1.
-
-    Before a unit of more than one letter, other than of time, they are numbers.
-    """
+    """Whether `1m` to `12m` and the like are categories: a run from 0 or 1."""
     unit, distinct = notation.unit, texts.distinct
     pattern = rf"^(\d|[1-9]\d){unit}$"
     is_quantity = len(unit) > 1 and are_of_one_quantity([unit])

@@ -28,10 +28,7 @@ class ReadColumns(dict[str, np.ndarray]):
 
     @classmethod
     def read(cls, columns: Iterable[Column], table: ColumnSource) -> "ReadColumns":
-        """Reads columns of a table.
-
-        A cell that is not in the notation of its column counts as missing.
-        """
+        """Reads columns of a table; cells that cannot be read count as missing."""
         values: dict[str, np.ndarray] = {}
         unreadable, errors = {}, []
         columns = list(columns)
@@ -174,12 +171,7 @@ class Faults:
 
 
 class RowWarnings:
-    """Finds values that the training rows did not have, row by row.
-
-    A missing value in a column that was complete in training is replaced by the mean,
-    also of categories. Values outside the range of the training rows, and categories
-    that these did not have, are extrapolation.
-    """
+    """Finds values that the training rows did not have, row by row."""
 
     def __init__(self, columns: Sequence[Column]):
         self._columns = tuple(columns)

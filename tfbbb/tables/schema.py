@@ -122,10 +122,7 @@ _RULES: dict[Role, str] = {
 def infer_role(
     table: ColumnSource, name: str, role: Role, override: Override | None
 ) -> Column:
-    """Infers a column that the likelihood reads; raises `TableError` for wrong cells.
-
-    It has no range: twice the exposure is twice the mean, however large.
-    """
+    """Infers a column that the likelihood reads; it has no range."""
     column, parsed = infer_column(table, name, None, override, required=True)
     if column.kind != "numeric":
         raise ColumnError(

@@ -75,11 +75,7 @@ def draw_folds(
     generator: np.random.Generator,
     stratify: npt.ArrayLike | None = None,
 ) -> np.ndarray:
-    """Divides rows at random into folds of about equal size, without splitting groups.
-
-    The largest group comes first. Each goes to the fold with the smallest share of the
-    rows of its classes.
-    """
+    """Divides rows at random into folds of whole groups, of about equal size."""
     codes = np.unique(groups, return_inverse=True)[1]
     classes = np.zeros_like(codes)
     if stratify is not None:
@@ -91,6 +87,7 @@ def draw_folds(
     order = order[np.argsort(-sizes[order], kind="stable")]
     filled, rows = np.zeros((num_folds, counts.shape[1])), np.zeros(num_folds)
     fold_of = np.empty(len(counts), np.int32)
+    # The fold with the smallest share of the rows of the group's classes.
     for group in order:
         fold = np.lexsort((rows, filled @ counts[group]))[0]
         fold_of[group] = fold
@@ -134,10 +131,7 @@ def _choose_groups(
 
 
 def _fill(sizes: np.ndarray, fraction: float) -> list[int]:
-    """Returns places of sizes that fit into a fraction of their sum.
-
-    One place at least, unless it is the only one, and never all.
-    """
+    """Returns places of sizes that fit into a fraction of their sum, never all."""
     if len(sizes) < 2:
         return []
     space, taken = round(fraction * int(sizes.sum())), []

@@ -136,11 +136,7 @@ def _without_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class SpooledTable:
-    """Collects the blocks of a table in a temporary file.
-
-    The table that it returns is mapped into memory: its rows take memory only while
-    they are read. `batches` reads them without a map, one after another.
-    """
+    """Collects the blocks of a table in a temporary file, mapped or read in order."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory

@@ -48,10 +48,7 @@ def infer_target(
     override: Override | None = None,
     choice: TargetChoice | None = None,
 ) -> Target:
-    """Infers the target of a table.
-
-    By default text, booleans, and numbers that are all 0 or 1 are classes.
-    """
+    """Infers the target of a table."""
     cells = _read_cells(table, name, override, choice and choice.notation)
     choice = choice or choose_target(table, cells, task, override)
     parsed = _parse(table, name, choice.task, choice.notation, cells)
@@ -159,10 +156,7 @@ def read_target(
 
 
 def written_as_classes(cells: Cells, classes: Sequence[str]) -> Cells:
-    """Returns the cells of a target in the form of its classes.
-
-    Rows of `1.0` alone are plain numbers, but among classes such as `x` they are texts.
-    """
+    """Returns the cells of a target as texts, such as 1.0, if all are classes."""
     written = cells.as_written
     if written is cells:
         return cells

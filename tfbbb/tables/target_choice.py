@@ -44,11 +44,7 @@ class TargetChoice(NamedTuple):
 def choose_target(
     table: ColumnSource, cells: Cells, task: Task | None, override: Override | None
 ) -> TargetChoice:
-    """Chooses the task and the notation of a target.
-
-    By default text, booleans, categories of a frame, and numbers that are all 0 or 1
-    are classes.
-    """
+    """Chooses the task and the notation of a target."""
     if override is not None:
         return _choose_as_asked(cells, task, override)
     if cells.kind == "date":
@@ -108,10 +104,7 @@ def _as_classes(cells: Cells) -> TargetChoice:
 
 
 def _find_spellings(texts: Texts) -> list[str]:
-    """Returns the spellings of one class, such as `Yes` and `YES `; none for none.
-
-    Fewer than three letters may be different codes, such as the genotypes Aa and AA.
-    """
+    """Returns the spellings of one class, such as `Yes` and `YES `; none for none."""
     missing = pa.array(texts.missing(in_text=True))
     labels = pc.unique(texts.cells.filter(pc.invert(missing)))
     if len(labels) > 2 * MAX_CATEGORIES:
@@ -120,6 +113,7 @@ def _find_spellings(texts: Texts) -> list[str]:
     for label in labels.to_pylist():
         spellings.setdefault(label.strip().lower(), []).append(label)
     several = {name: found for name, found in spellings.items() if len(found) > 1}
+    # Others of fewer than three letters may be codes, such as the genotypes Aa and AA.
     words = pa.array([name for name in several if len(name) < 3], pa.large_string())
     if BooleanNotation().parse(words).unreadable.any():
         return []
@@ -172,10 +166,7 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
 def _without_sentinels(
     cells: Cells, notation: Notation | None
 ) -> tuple[Notation | None, tuple[str, ...]]:
-    """Finds which numbers stand for a missing target.
-
-    So does a number that is far outside of all others, because it is probably wrong.
-    """
+    """Finds which numbers stand for a missing target, or are probably wrong."""
     if cells.is_duration:
         return notation, ()
     found, sentinels = without_sentinels(cells, notation)

@@ -3,9 +3,9 @@
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
 from tfbbb.base.files import atomic_directory
@@ -53,19 +53,13 @@ class PredictionOptions(TypedDict, total=False):
     label: str | None
 
 
-def _read(
-    answer: "pa.Table",
-    *,
-    quantiles: Sequence[float] = (),
-    intervals: Sequence[float] = (),
-    joint_intervals: Sequence[float] = (),
-    prediction_sets: Sequence[float] = (),
-    times: Sequence[float] = (),
-    **others: object,
-) -> Prediction:
+# In the order in which `Prediction.of` takes them.
+_LEVELS = ("quantiles", "intervals", "prediction_sets", "times", "joint_intervals")
+
+
+def _read(answer: "pa.Table", options: Mapping[str, Any]) -> Prediction:
     """Reads an answer to a request with these options."""
-    levels = quantiles, intervals, prediction_sets, times, joint_intervals
-    return Prediction.of(answer, *levels)
+    return Prediction.of(answer, *(options.get(name, ()) for name in _LEVELS))
 
 
 def _listed(values: ArrayLike) -> list[object]:
@@ -179,8 +173,8 @@ class Model:
         """
         import pyarrow as pa
 
-        blocks = list(self._answers(rows, **options))
-        return _read(pa.concat_tables(blocks), **options)
+        blocks = list(self._answers(rows, options))
+        return _read(pa.concat_tables(blocks), options)
 
     def predict_blocks(
         self, rows: TableLike | ArrayLike, **options: Unpack[PredictionOptions]
@@ -201,46 +195,35 @@ class Model:
             ServiceError: The rows do not fit the model, or there is no such version.
             ValueError: `rows` is empty, or both `version` and `label` are given.
         """
-        for answer in self._answers(rows, **options):
-            yield _read(answer, **options)
+        for answer in self._answers(rows, options):
+            yield _read(answer, options)
 
     def _answers(
-        self,
-        rows: TableLike | ArrayLike,
-        *,
-        quantiles: Sequence[float] = (),
-        intervals: Sequence[float] = (),
-        joint_intervals: Sequence[float] = (),
-        prediction_sets: Sequence[float] = (),
-        times: Sequence[float] = (),
-        targets: ArrayLike = None,
-        num_samples: int | None = None,
-        seed: int | None = None,
-        return_samples: bool = False,
-        version: int | None = None,
-        label: str | None = None,
+        self, rows: TableLike | ArrayLike, options: Mapping[str, Any]
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
+        known = PredictionOptions.__annotations__
+        for name in options.keys() - known.keys():
+            raise TypeError(
+                f"An option must be one of {', '.join(known)}. Received: {name!r}"
+            )
         table = Rows.read(rows)
         if not len(table):
             raise ValueError("There are no rows to predict. Received: an empty table")
-        parameters: JsonObject = {"return_samples": return_samples}
-        levels = {
-            "quantiles": quantiles,
-            "intervals": intervals,
-            "joint_intervals": joint_intervals,
-            "prediction_sets": prediction_sets,
-            "times": times,
+        parameters: JsonObject = {
+            "return_samples": options.get("return_samples", False)
         }
-        for name, given in levels.items():
-            if len(given):
+        for name in _LEVELS:
+            if len(given := options.get(name, ())):
                 parameters[name] = list(map(float, given))
-        if targets is not None:
-            targets = _listed(targets)
+        for name in ("num_samples", "seed"):
+            if options.get(name) is not None:
+                parameters[name] = options[name]
+        targets = None
+        if options.get("targets") is not None:
+            targets = _listed(options["targets"])
             _check_targets(targets, table)
-        others: JsonObject = {"num_samples": num_samples, "seed": seed}
-        parameters |= {name: x for name, x in others.items() if x is not None}
-        path = self._build_path(version, label)
+        path = self._build_path(options.get("version"), options.get("label"))
         start, size = 0, table.block_size
         while start < len(table):
             stop = min(start + size, len(table))

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def flush(path: str | os.PathLike[str]) -> None:
@@ -48,6 +49,21 @@ def _error_number(error: Exception) -> int | None:
     if not type(error).__module__.startswith("tensorflow"):
         return None
     return next((n for n in _KNOWN if os.strerror(n) in str(error)), None)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Yields a file to write into; flushes it and renames it to `path` at the end."""
+    path = Path(path).absolute()
+    unfinished = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        with unfinished.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 _STAGING_PREFIX = ".staging-"

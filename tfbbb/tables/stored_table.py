@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.base.files import disk_faults_named
+from tfbbb.base.files import atomic_file, disk_faults_named
 from tfbbb.tables.scan import TableScan
 
 # Blocks of predictions are smaller than those of a file.
@@ -33,23 +33,13 @@ class StoredTable:
         cls, path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch]
     ) -> "StoredTable":
         """Writes batches of rows, all or none, and opens the table."""
-        path = Path(path)
-        unfinished, writer = path.with_name(f"unfinished-{path.name}"), None
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        try:
-            with unfinished.open("wb") as file:
-                for batch in map(_without_dictionaries, batches):
-                    writer = writer or pa.ipc.new_file(
-                        file, batch.schema, options=options
-                    )
-                    writer.write_batch(batch)
-                if writer is not None:
-                    writer.close()
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        writer, options = None, pa.ipc.IpcWriteOptions(compression="lz4")
+        with atomic_file(path) as file:
+            for batch in map(_without_dictionaries, batches):
+                writer = writer or pa.ipc.new_file(file, batch.schema, options=options)
+                writer.write_batch(batch)
+            if writer is not None:
+                writer.close()
         return cls(path)
 
     @classmethod

@@ -7,7 +7,6 @@ import io
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from tfbbb.base.files import atomic_file
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import WRITTEN_SUFFIX_LIST, Format, infer_format
 from tfbbb.tables.table_error import TableError
@@ -56,21 +56,10 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     The formats are those of `tfbbb.tables.read_table`, but `.ods`.
     """
     check_writable(path)
-    path = Path(path).absolute()
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            # An Arrow file has one dictionary per column.
-            rows = table.unify_dictionaries().to_reader(_ROWS_AT_ONCE)
-            write_rows(rows, file, infer_format(path))
-            file.flush()
-            os.fsync(file.fileno())
-        # `mkstemp` creates a private file; give it the permissions of other new files.
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        # An Arrow file has one dictionary per column.
+        rows = table.unify_dictionaries().to_reader(_ROWS_AT_ONCE)
+        write_rows(rows, file, infer_format(Path(path)))
 
 
 def write_rows(
@@ -193,12 +182,6 @@ def _as_cell(value: object) -> object:
         return value.isoformat()
     known = (bool, int, float, str, datetime.date, datetime.time, datetime.timedelta)
     return value if value is None or isinstance(value, known) else str(value)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 # Of standard deviations and probabilities. More are noise of the draws.

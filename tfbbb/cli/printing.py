@@ -1,6 +1,7 @@
 """Tables on stdout: for people, as JSON, or as CSV; and tables in files."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -10,20 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import aligned, shown_number
 from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.text import Text
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print every field of the entries as JSON.")
 ]
 Limit = Annotated[int, typer.Option(min=1, help="Most entries to list.")]
 
-# A pipe has no width, so its lines are not cut.
-_PIPE_WIDTH = 10_000
 _MAX_ROWS_SHOWN = 20
 
 
@@ -46,29 +44,11 @@ def print_list(
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table. A narrow terminal cuts the table's last column."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in headings:
-        # Only the last column shrinks on a narrow terminal.
-        table.add_column(heading, no_wrap=heading != headings[-1])
-    for row in rows:
-        table.add_row(*map(_format_cell, row))
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    console = Console(width=width)
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        typer.echo(line.rstrip())
-
-
-def _format_cell(value: object) -> "Text":
-    from rich.text import Text
-
-    text = "" if value is None else str(value)
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    """Prints a table, whose lines a narrow terminal cuts."""
+    texts = [["" if x is None else str(x) for x in row] for row in (headings, *rows)]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in aligned(texts):
+        typer.echo(line[:width])
 
 
 def format_time(text: str) -> str:

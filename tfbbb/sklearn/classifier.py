@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
+from tfbbb.tables.values import cell_text
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -174,15 +175,6 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         return self.classes_[drawn]
 
     def _named(self, schema: "Schema") -> "Schema":
-        names = tuple(_class_name(label) for label in self.classes_.tolist())
+        names = tuple(map(cell_text, self.classes_.tolist()))
         target = replace(schema.target, categories=names)
         return replace(schema, classes=names, target=target)
-
-
-def _class_name(label: object) -> str:
-    """Returns a label as the classes of a table are written."""
-    if isinstance(label, bool):
-        return str(label).lower()
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)

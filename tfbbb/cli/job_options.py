@@ -221,10 +221,9 @@ def leave_out(
         )
     if spec.features is not None:
         return {**fields, "features": features}
-    columns = {**spec.columns, **dict.fromkeys(ignored, "ignore")}
-    columns = {k: v for k, v in columns.items() if k not in spec.targets}
-    kept = {k: v for k, v in spec.columns.items() if k in spec.targets}
-    return {**fields, "columns": {**columns, **kept}} if columns or kept else fields
+    named = [name for name in ignored if name not in spec.targets]
+    columns = {**spec.columns, **dict.fromkeys(named, "ignore")}
+    return {**fields, "columns": columns} if columns else fields
 
 
 def _override(fields: JsonObject, given: JsonObject) -> JsonObject:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
 
 
-@with_options(service)
-def _check_model_name(client: "Client", text: str) -> str:
+def _check_model_name(text: str) -> str:
     from tfbbb.base.texts import is_model_name
 
     if not is_model_name(text):

@@ -39,7 +39,9 @@ def print_list(
     if not entries:
         typer.echo(if_none, err=True)
         return
-    cells = [itemgetter(x) if isinstance(x, str) else x for x in columns.values()]
+    cells: list[Callable[[JsonObject], object]] = [
+        itemgetter(x) if isinstance(x, str) else x for x in columns.values()
+    ]
     print_rows([*columns], ([cell(entry) for cell in cells] for entry in entries))
 
 

@@ -67,9 +67,9 @@ def predict(
         targets = TargetColumn(
             ", ".join(manifest.target_names), lambda x: read_targets(x, manifest)
         )
-    options = {"num_samples": asked.num_samples, "seed": asked.seed, **levels}
-    options["times"] = options.pop("survival", [])
-    route = {"version": version, "label": label}
+    options: JsonObject = {"num_samples": asked.num_samples, "seed": asked.seed}
+    options |= {"times": levels.pop("survival", []), **levels}
+    route: JsonObject = {"version": version, "label": label}
     asking = _Asking(remote_model, targets, manifest.classes, options, route)
 
     def ask(block: "pa.Table", first: int) -> "Iterator[pa.Table]":

@@ -34,10 +34,7 @@ _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
 
 def echo_figures(trained: "TrainedTable") -> None:
-    """Prints what was chosen, and the figures of rows that did not train.
-
-    The warnings of columns were printed before the training: see `echo_columns`.
-    """
+    """Prints what was chosen, and the figures of rows that did not train."""
     echo_recipe(trained.recipe, said=trained.schema.column_warnings)
     typer.echo(
         f"{trained.num_training_rows} rows trained; figures of "
@@ -111,10 +108,7 @@ def judgement_rows(judgement: Mapping[str, Any]) -> list[list[str]]:
 def echo_judgement(
     judgement: Mapping[str, Any] | None, echo: Callable[[str], object] = typer.echo
 ) -> None:
-    """Prints the figures of a model and of its baselines, and the sentences.
-
-    Those of several targets together come first, then those of each.
-    """
+    """Prints the figures of a model and of its baselines, and the sentences."""
     if not judgement:
         return
     if judgement.get("targets"):

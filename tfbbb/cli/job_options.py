@@ -168,10 +168,7 @@ def job_fields(
     *,
     name: str,
 ) -> JsonObject:
-    """Returns the fields of a `JobSpec` that a file or options set.
-
-    An option overrides the same field of the file.
-    """
+    """Returns the fields of a job that a file sets, or an option in its place."""
     fields = {
         **_read_json(spec),
         "target": target[0] if len(target) == 1 else list(target),

@@ -74,10 +74,7 @@ class ModelTable:
         return bool(read_targets(self.table, self.manifest).known.any())
 
     def with_targets(self) -> tuple["ModelTable", np.ndarray]:
-        """Returns the rows with a target to use, and their targets.
-
-        Notes tell how many rows are left out, and why.
-        """
+        """Returns the rows with a target to use, and their targets."""
         targets = read_targets(self.table, self.manifest)
         known, name = targets.known, ", ".join(self.manifest.target_names)
         if not known.any():

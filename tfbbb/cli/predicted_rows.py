@@ -64,12 +64,7 @@ def write_predictions(
     used: Collection[str | None],
     targets: TargetColumn | None,
 ) -> tuple[int, int]:
-    """Writes rows with their predictions.
-
-    Returns how many of the rows have a warning, and the number of all rows.
-    The column `warnings` is written if any row has one. Rows wait in files until all of
-    them are predicted.
-    """
+    """Writes rows with their predictions; returns how many have a warning, and all."""
     with SpooledTable() as given, SpooledTable() as answered:
         for block, answers in predicted:
             kept = may_be_kept(block.schema, used, keep=asked.keep)

@@ -24,10 +24,7 @@ _FIGURES = ("loss", "nll", "kl", "val_nll", "change")
 def terminal_bar(
     what: str, done: ProgressColumn, *, is_short: bool = False
 ) -> Progress:
-    """Returns a progress bar on stderr, which only a terminal shows.
-
-    Nobody sees the bar of short work.
-    """
+    """Returns a progress bar on stderr, which a terminal shows unless work is short."""
     console = Console(stderr=True)
     columns = (what, BarColumn(24), done, TimeRemainingColumn())
     shown = console.is_terminal and not is_short

@@ -18,10 +18,7 @@ from tfbbb.tables.known_targets import (
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
-    """Returns the targets of a table: numbers [n, k], or class indices [n].
-
-    Times that may be cut off are [n, 2], with events.
-    """
+    """Returns targets: numbers [n, k], times and events [n, 2], or classes [n]."""
     names = target_columns(manifest)
     notations = manifest.read_target_notations()[: len(names)]
     found = read_known_targets(table, names, manifest.classes, notations)

@@ -109,10 +109,7 @@ def train(
 
 
 def _find_parent_version(job: "JobSpec", output: Path) -> Path | None:
-    """Returns the version whose posterior becomes the prior; None without start_from.
-
-    The directory of that version's model is beside the output directory.
-    """
+    """Returns the version beside the output whose posterior becomes the prior."""
     if job.start_from is None:
         return None
     model = output.resolve().parent / job.start_from.model

@@ -413,10 +413,7 @@ def _with_values(
 def _target_names(
     y: ArrayLike, values: np.ndarray, features: Sequence[str]
 ) -> tuple[str, ...]:
-    """Returns the names of a series or a frame, or `y`, `y0` and so on.
-
-    They are changed if a feature has them.
-    """
+    """Returns the names of a series or a frame, or `y`, `y0` and so on."""
     given = [getattr(y, "name", None)]
     names = ["y"]
     if values.ndim == 2:

@@ -97,10 +97,7 @@ def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:
 
 
 def given_targets(estimator: Any, y: ArrayLike, num_rows: int) -> np.ndarray:
-    """Returns `y` as an array [rows], of several targets [rows, k].
-
-    Durations become seconds.
-    """
+    """Returns `y` as an array [rows], of several targets [rows, k]."""
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but "
@@ -187,10 +184,7 @@ def _plain_targets(values: np.ndarray) -> np.ndarray:
 
 
 def _array(X: ArrayLike) -> ArrayLike:
-    """Returns lists of mixed values as an array of objects, anything else as it is.
-
-    NumPy would turn the numbers beside texts into texts.
-    """
+    """Returns lists of mixed values as objects, which NumPy would turn into texts."""
     if isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "SU":
         return np.asarray(X, dtype=object)
     return X

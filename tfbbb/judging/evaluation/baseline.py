@@ -116,13 +116,11 @@ class Baseline:
         weights: np.ndarray | None = None,
         masses: tuple[float, ...] = (),
     ) -> "Baseline":
-        """Fits a ridge regression, whose penalty leave-one-out errors choose.
-
-        Copies of a row are left out with it.
-        """
+        """Fits a ridge regression, whose penalty errors of rows left out choose."""
         from sklearn.linear_model import RidgeCV
 
         values = np.asarray(targets, np.float64).reshape(-1)
+        # Copies of a row are left out with it.
         places, counts = merge_copies(features, values, weights)
         model = RidgeCV(_ALPHAS, store_cv_results=True)
         model.fit(features[places], values[places], sample_weight=counts)
@@ -179,10 +177,7 @@ class Baseline:
         targets: np.ndarray,
         relative: np.ndarray | None = None,
     ) -> PredictedRows:
-        """Predicts and scores rows by their targets; a constant has no features.
-
-        With `relative` exposures [n], mean and variance are proportional to them.
-        """
+        """Predicts and scores rows by their targets; a constant has no features."""
         if self.curve is not None:
             return self._predict_times(np.asarray(targets, np.float64))
         outputs = np.broadcast_to(self.bias, (len(targets), len(self.bias)))
@@ -262,10 +257,7 @@ def score_numbers(
     relative: np.ndarray | None = None,
     masses: tuple[float, ...] = (),
 ) -> PredictedRows:
-    """Scores numbers by `y ~ mean + scale * noise`, of symmetric noise.
-
-    With `relative` exposures u [n], by `y ~ u * mean + sqrt(u) * scale * noise`.
-    """
+    """Scores numbers by `y ~ u * mean + sqrt(u) * scale * noise`, u `relative` or 1."""
     if relative is not None:
         means, scale = means * relative[:, np.newaxis], scale * np.sqrt(relative)
     values = np.asarray(targets, np.float64).reshape(-1)

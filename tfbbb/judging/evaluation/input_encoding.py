@@ -35,10 +35,7 @@ class EncodedColumn:
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> "EncodedColumn":
-        """Describes the values of an input: texts, or numbers with NaN for missing.
-
-        Dates are int64 seconds since 1970, with the least int64 for missing.
-        """
+        """Describes the values of an input: texts, dates, or numbers with NaN."""
         if values.dtype.kind not in "fiub":
             counts = Counter(map(str, values.tolist()))
             commonest = counts.most_common(_MOST_CATEGORIES)

@@ -114,14 +114,12 @@ def _root_mean_square(differences: Sequence[np.ndarray]) -> float:
 def _rise(
     before: np.ndarray, after: np.ndarray, of_classes: bool
 ) -> tuple[float, np.ndarray]:
-    """Returns by what an error rises, and the part of each row in that.
-
-    A square root of a mean m varies as the mean of `x_i / (2 sqrt(m))`.
-    """
+    """Returns by what an error rises, and the part of each row in that."""
     if of_classes:
         return float(np.mean(after - before)), after - before
     tiny = np.finfo(np.float64).tiny
     roots = [float(np.sqrt(errors.mean())) for errors in (before, after)]
+    # A square root of a mean m varies as the mean of `x_i / (2 sqrt(m))`.
     own, shuffled = (
         errors / max(2.0 * root, tiny)
         for errors, root in zip((before, after), roots, strict=True)

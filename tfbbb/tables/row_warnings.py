@@ -181,18 +181,10 @@ class RowWarnings:
             if column.kind == "categorical"
         }
         self._numeric = [c for c in self._columns if c.kind == "numeric"]
-        self._low, self._high = (
-            np.array(
-                [
-                    np.dtype(c.dtype).type(x)
-                    for c, x in zip(self._numeric, bounds, strict=True)
-                ]
-            )
-            for bounds in (
-                [-np.inf if c.low is None else c.low for c in self._numeric],
-                [np.inf if c.high is None else c.high for c in self._numeric],
-            )
-        )
+        ends = [(np.dtype(c.dtype).type, c.low, c.high) for c in self._numeric]
+        low = [type_(-np.inf if x is None else x) for type_, x, _ in ends]
+        high = [type_(np.inf if x is None else x) for type_, _, x in ends]
+        self._low, self._high = np.array(low), np.array(high)
 
     def covers(self, numbers: np.ndarray) -> bool:
         """Whether training had values like all those of numeric columns, [n, d]."""

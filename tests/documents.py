@@ -82,6 +82,14 @@ _HEADING_OR_BLOCK = re.compile(
 )
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
+# What a program has printed when the page was recorded, below it.
+_OUTPUT = re.compile(r"\n\n```output\n.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def without_outputs(text: str) -> str:
+    """Returns a page without the outputs that are recorded in it."""
+    return _OUTPUT.sub("", text)
+
 
 def blocks(page: str, language: str, heading: str = "") -> list[str]:
     """Returns the fenced blocks of a language, below a heading if one is given."""

@@ -67,7 +67,8 @@ def test_pages_of_gallery_and_course_end_in_their_picture(page):
 
 
 def picture_names(directory):
-    return {path.name for path in directory.glob("*.png")}
+    """Returns what a page has drawn, without the frames of sliders."""
+    return {path.name for path in directory.glob("*.png") if "=" not in path.name}
 
 
 @pytest.mark.parametrize("page", sorted(SIZED_PAGES))

@@ -1,5 +1,6 @@
 """The documentation site: its links, its check of what pages load, and its build."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -7,10 +8,12 @@ import sys
 import pytest
 from markdown_it import MarkdownIt
 
-from docs.site.build import check_self_contained
+from docs.site.build import add_frames, check_self_contained
 from docs.site.links import site_link, with_site_links
 from docs.site.mathml import equation
-from tests.documents import COURSE, PAGES, ROOT
+from docs.site.notebooks import notebook, script
+from docs.site.programs import for_site
+from tests.documents import COURSE, PAGES, ROOT, blocks, without_outputs
 
 
 @pytest.mark.parametrize(
@@ -97,6 +100,82 @@ def test_markdown_leaves_equations_as_they_are(page):
         for found in re.findall(r"\$\$?[^$`]+\$\$?", block.content):
             if block.type == "inline":
                 assert found in "".join(texts), f"write {found} with backticks"
+
+
+@pytest.mark.parametrize("page", COURSE)
+def test_notebook_and_script_are_the_programs_of_the_page(page):
+    programs = "\n".join(blocks(page, "python"))
+    assert ast.dump(ast.parse(script(page))) == ast.dump(ast.parse(programs))
+    assert script(page).startswith("# pip install tfbbb\n")
+    cells = notebook(page, PAGES[page].read_text(), PAGES[page].parent)["cells"]
+    install, *code = [c["source"] for c in cells if c["cell_type"] == "code"]
+    assert install == "%pip install tfbbb"
+    assert "\n".join(f"{source}\n" for source in code) == programs
+    for cell in cells:
+        assert cell["source"].count("<details>") == cell["source"].count("</details>")
+        assert "```math" not in cell["source"] and "$`" not in cell["source"]
+
+
+PAGE_WITH_OUTPUT = """# Title
+
+See [steps](13_steps.md#two) and [layers](../keras.md).
+
+```python
+print(1)
+```
+
+```output
+1
+```
+
+<details><summary>Solution</summary>
+
+```python
+2
+```
+
+So $`w`$.
+
+</details>
+"""
+
+
+def test_notebooks_have_outputs_and_folded_solutions():
+    _, _, text, code, solution, end = notebook("", PAGE_WITH_OUTPUT, ROOT)["cells"]
+    assert text["source"] == "See [steps](13_steps.ipynb) and layers."
+    assert code["outputs"][0]["text"] == "1\n"
+    assert solution["metadata"]["jupyter"]["source_hidden"]
+    fold = "<details><summary>Solution</summary>"
+    assert end["source"] == f"{fold}\n\n\n\nSo $w$.\n\n</details>"
+
+
+def test_outputs_have_a_style_of_their_own_on_the_site():
+    page = for_site("docs/course/01_why_a_distribution.md", PAGE_WITH_OUTPUT)
+    assert "```{code-block} text\n:class: output\n\n1\n```" in page
+    assert "```output" not in page + without_outputs(PAGE_WITH_OUTPUT)
+
+
+@pytest.mark.parametrize("page", COURSE)
+def test_pages_of_the_course_record_what_their_programs_print(page):
+    """At the level of a program; `tests.page_pictures` records the outputs."""
+    text = PAGES[page].read_text()
+    for program in blocks(page, "python"):
+        _, after = text.split(f"```python\n{program}```", 1)
+        recorded = after.startswith("\n\n```output\n")
+        assert recorded == bool(re.search(r"^ *print\(", program, re.MULTILINE))
+
+
+def test_pictures_with_frames_name_their_values(tmp_path):
+    html, source = tmp_path / "html", tmp_path / "source"
+    (html / "_images").mkdir(parents=True)
+    source.mkdir()
+    for value in ("10", "-1", "0.5"):
+        (source / f"03_width={value}.png").write_bytes(b"frame")
+    (html / "a.html").write_text('<img alt="a" src="_images/03_width.png" />')
+    add_frames(html, source)
+    image = '<img alt="a" src="_images/03_width.png" data-values="-1 0.5 10" />'
+    assert (html / "a.html").read_text() == image
+    assert (html / "_images" / "03_width=-1.png").read_bytes() == b"frame"
 
 
 @pytest.mark.slow

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import matplotlib
 
-from docs.site.links import page_of_site, with_site_links
-from docs.site.programs import run_page
+from docs.site.links import page_of_site
+from docs.site.notebooks import write_notebook
+from docs.site.programs import for_site, run_page
 from docs.site.reference import write_reference
 from tests.documents import COURSE, GALLERY, PAGES, ROOT, blocks
 from tfbbb.base.extras import import_extra
@@ -67,11 +68,14 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
     for page, path in PAGES.items():
         to = source / page_of_site(page)
         to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(with_site_links(page, path.read_text()))
+        text = path.read_text()
         if (folder := ran.get(page)) is not None:
-            shutil.copy(folder / "page.md", to)
+            text = (folder / "page.md").read_text()
             for picture in folder.glob("*.png"):
                 shutil.copy(picture, to.parent)
+        if page in COURSE:
+            text = write_notebook(page, text, to)
+        to.write_text(for_site(page, text))
     write_reference(source / "api")
     with (source / "index.md").open("a") as index:
         for caption, entries in CONTENTS.items():
@@ -140,7 +144,23 @@ def build_pages(html: Path) -> list[str]:
         for style, replacement in _STYLES_OF_THE_THEME.items():
             text = re.sub(style, replacement, text)
         path.write_text(text)
+    add_frames(html, BUILD / "source")
     return check_self_contained(html)
+
+
+def add_frames(html: Path, source: Path) -> None:
+    """Gives a picture `name.png` its frames `name=value.png`, for `frames.js`."""
+    values: dict[str, list[str]] = {}
+    for frame in source.rglob("*=*.png"):
+        name, _, value = frame.stem.partition("=")
+        values.setdefault(name, []).append(value)
+        shutil.copy(frame, html / "_images")
+    for path in html.rglob("*.html") if values else ():
+        text = path.read_text()
+        for name, found in values.items():
+            data = f' data-values="{" ".join(sorted(found, key=float))}"'
+            text = re.sub(rf'src="[^"]*_images/{name}\.png"', rf"\g<0>{data}", text)
+        path.write_text(text)
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ html_title = "tfbbb"
 html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
+html_js_files = [("frames.js", {"defer": "defer"})]
 html_copy_source = False
 html_domain_indices = False
 html_show_sphinx = False

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import tfbbb
@@ -46,13 +47,15 @@ def _public_name(module: str) -> str:
     return ".".join(module.split(".")[:3])
 
 
-def with_site_links(page: str, text: str) -> str:
-    """Returns prose with the links of the site."""
+def with_site_links(
+    page: str, text: str, link: Callable[[str, str], str | None] = site_link
+) -> str:
+    """Returns prose with the links of the site, or of another form of its pages."""
 
     def replace(match: re.Match[str]) -> str:
         if match[2] is None:
             return match[0]
-        link = site_link(page, match[2])
-        return match[1] if link is None else f"[{match[1]}]({link})"
+        to = link(page, match[2])
+        return match[1] if to is None else f"[{match[1]}]({to})"
 
     return _LINK.sub(replace, text)

@@ -21,6 +21,7 @@ from tests.documents import (
     PICTURED_PAGES,
     ROOT,
     pictures,
+    without_outputs,
     write_houses,
 )
 from tfbbb.cli.running_service import running_service
@@ -30,12 +31,13 @@ _READ_BY_PROGRAMS = (
     *("tfbbb/**/*.py", "service/**/*.py", "tests/documents.py"),
     *("benchmarks/*.json", "requirements-test.lock"),
 )
-_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^(```.*?^```)$", re.DOTALL | re.MULTILINE)
+_OUTPUT_OF_SITE = "```{code-block} text\n:class: output\n\n"
 
 
 def digest(page: str) -> str:
     """Returns a hash of a page and of all that its programs may read."""
-    found = hashlib.sha256(PAGES[page].read_bytes())
+    found = hashlib.sha256(without_outputs(PAGES[page].read_text()).encode())
     for pattern in _READ_BY_PROGRAMS:
         for path in sorted(ROOT.glob(pattern)):
             found.update(path.read_bytes())
@@ -57,7 +59,7 @@ def run_page(page: str, runs: Path, *, again: bool) -> Path:
         with started_service() if page == CLIENT_PAGE else contextlib.nullcontext():
             (staging / "page.md").write_text(with_output(page))
         drawn = {name for name in pictures(page) if Path(name).exists()}
-        for name in drawn:
+        for name in (*drawn, *Path().glob("*=*.png")):
             shutil.copy(name, staging / name)
     if page in PICTURED_PAGES and (missing := {*pictures(page)} - drawn):
         raise FileNotFoundError(f"{page} does not draw its pictures: {missing}")
@@ -70,15 +72,23 @@ def run_page(page: str, runs: Path, *, again: bool) -> Path:
 
 
 def with_output(page: str) -> str:
-    """Runs the programs of a page; returns the page as the site has it."""
-    parts, namespace, end = [], {}, 0
-    text = PAGES[page].read_text()
-    for block in _FENCED.finditer(text):
-        parts += [with_site_links(page, text[end : block.start()]), block[0]]
-        end = block.end()
-        if block[0].startswith("```python\n"):
-            parts.append(shown_output(run_program(page, block[0], namespace)))
-    return "".join([*parts, with_site_links(page, text[end:])])
+    """Runs the programs of a page; returns it with what each prints below it."""
+    parts, namespace = [], {}
+    for part in _FENCED.split(without_outputs(PAGES[page].read_text())):
+        parts.append(part)
+        if part.startswith("```python\n"):
+            parts.append(shown_output(run_program(page, part, namespace)))
+    return "".join(parts)
+
+
+def for_site(page: str, text: str) -> str:
+    """Returns a page with the links of the site, and outputs as Sphinx reads them."""
+    return "".join(
+        part.replace("```output\n", _OUTPUT_OF_SITE, 1)
+        if part.startswith("```")
+        else with_site_links(page, part)
+        for part in _FENCED.split(text)
+    )
 
 
 def run_program(page: str, block: str, namespace: dict[str, Any]) -> str:
@@ -96,9 +106,7 @@ def run_program(page: str, block: str, namespace: dict[str, Any]) -> str:
 
 def shown_output(printed: str) -> str:
     """Returns the Markdown of what a program has printed."""
-    if not printed:
-        return ""
-    return f"\n\n```{{code-block}} text\n:class: output\n\n{printed}\n```"
+    return f"\n\n```output\n{printed}\n```" if printed else ""
 
 
 @contextlib.contextmanager

@@ -73,9 +73,10 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
             text = (folder / "page.md").read_text()
             for picture in folder.glob("*.png"):
                 shutil.copy(picture, to.parent)
+        shown = for_site(page, text)
         if page in COURSE:
-            text = write_notebook(page, text, to)
-        to.write_text(for_site(page, text))
+            shown = shown.replace("\n", f"\n\n{write_notebook(page, text, to)}\n", 1)
+        to.write_text(shown)
     write_reference(source / "api")
     with (source / "index.md").open("a") as index:
         for caption, entries in CONTENTS.items():

@@ -64,12 +64,11 @@ def notebook(page: str, text: str, pictures: Path) -> dict[str, Any]:
 
 
 def write_notebook(page: str, text: str, to: Path) -> str:
-    """Writes notebook and program beside a page of the site; returns it with links."""
+    """Writes notebook and program beside a page of the site; returns links to them."""
     to.with_suffix(".py").write_text(script(page))
     content = notebook(page, text, PAGES[page].parent)
     to.with_suffix(".ipynb").write_text(json.dumps(content, ensure_ascii=False))
-    links = f"[Notebook]({to.stem}.ipynb), [program]({to.stem}.py)."
-    return text.replace("\n", f"\n\n{links}\n", 1)
+    return f"[Notebook]({to.stem}.ipynb), [program]({to.stem}.py)."
 
 
 def _cell(kind: str, source: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,11 +82,20 @@ def test_pages_run_in_their_short_form(page, tmp_path, monkeypatch):
         assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
 
 
+def labels(printed):
+    """Returns the words beside the numbers of an output."""
+    lines = [line for line in printed.splitlines() if re.search(r"\d", line)]
+    return re.sub(r"-?[\d.,]+(?:e[-+]\d+)?", " ", " ".join(lines)).split()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(SIZED_PAGES))
-def test_claims_of_a_page_hold(page, tmp_path, monkeypatch):
+def test_claims_of_a_page_hold(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = run_programs(page)
+    if page in COURSE:
+        recorded = "".join(blocks(page, "output"))
+        assert labels(capsys.readouterr().out) == labels(recorded)
     if page in PICTURED_PAGES:
         assert picture_names(tmp_path) == set(pictures(page))
     if page == "README.md":

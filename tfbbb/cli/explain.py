@@ -81,7 +81,7 @@ def explain(
         for explained in found:
             if number > 1:
                 typer.echo(f"{explained.target!r}:")
-            _echo(explained, given.table.num_rows)
+            _echo(explained, given.table.num_rows, given.manifest.censored)
     echo_next(f"tfbbb report {given.path} {given.data} --output report.json")
 
 
@@ -113,13 +113,14 @@ def explain_rows(
     return replace(found, effects=effects)
 
 
-def _echo(found: "Explanation", num_rows: int) -> None:
+def _echo(found: "Explanation", num_rows: int, censored: bool) -> None:
     if len(found.rows) < num_rows:
         typer.echo(f"{len(found.rows)} of {num_rows} rows, drawn at random")
     if found.importance is None:
         typer.echo("The table has no targets, so no importance can be measured.")
     else:
-        error = "accuracy lost" if found.classes else "RMSE added"
+        error = "Brier score added" if censored else "RMSE added"
+        error = "accuracy lost" if found.classes else error
         typer.echo("importance:")
         print_rows(
             ["column", "nats lost per row", error, "moves the answer", "its width"],

@@ -10,29 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import tfbbb
-from tests.export.test_columns import exported  # noqa: F401  (a fixture)
 from tests.export.test_predictive import X, network
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import Schema, preprocessing
-
-
-def test_a_table_is_answered_as_by_the_saved_model(
-    exported,  # noqa: F811
-    tmp_path,
-):
-    live, schema, table, loaded = exported
-    live.export_predictive(tmp_path / "model", format="mlflow", schema=schema)
-    model = mlflow.pyfunc.load_model(tmp_path / "model")
-    names = [feature.name for feature in loaded.manifest.features]
-    assert model.metadata.get_input_schema().input_names() == names
-    frame = table.to_pandas()[names].set_index(pd.Index(range(100, 160)))
-    found = model.predict(frame, params={"num_samples": 20, "seed": 3})
-    assert list(found.index) == list(frame.index)
-    expected = loaded.predict(frame, 20, 3)
-    expected["std"] = np.sqrt(expected["variance"])
-    assert list(found.columns) == ["mean", "std", "epistemic", "aleatoric"]
-    for name in found.columns:
-        np.testing.assert_array_equal(found[name], expected[name][:, 0])
 
 
 def test_the_frame_of_the_training_is_taken(tmp_path):
@@ -57,8 +37,17 @@ def test_the_frame_of_the_training_is_taken(tmp_path):
     live.export_predictive(tmp_path / "model", format="mlflow", schema=schema)
     loaded = tfbbb.load(tmp_path / "1")
     model = mlflow.pyfunc.load_model(tmp_path / "model")
+    names = [feature.name for feature in loaded.manifest.features]
+    assert model.metadata.get_input_schema().input_names() == names
     expected = loaded.predict(frame)["mean"][:, 0]
     np.testing.assert_array_equal(model.predict(frame)["mean"], expected)
+    moved = frame.set_index(pd.Index(range(100, 160)))
+    found = model.predict(moved, params={"num_samples": 20, "seed": 3})
+    assert list(found.index) == list(moved.index)
+    others = loaded.predict(frame, 20, 3)
+    others["std"] = np.sqrt(others["variance"])
+    for name in found.columns:
+        np.testing.assert_array_equal(found[name], others[name][:, 0])
     assert list(model.metadata.get_output_schema().input_names()) == [
         *("mean", "std", "epistemic", "aleatoric")
     ]

@@ -1,6 +1,5 @@
 """An ONNX file answers as the live model."""
 
-import copy
 import json
 
 import keras
@@ -10,14 +9,15 @@ import onnxruntime
 import pytest
 
 import tfbbb
+from tests.bayes.likelihoods.test_contract import EVERY, made, size_of, targets_of
 from tests.export.test_columns import exported  # noqa: F401  (a fixture)
-from tests.export.test_predictive import CASES, X, network
+from tests.export.test_predictive import X, network
 from tfbbb.export.inputs import to_tensors
 from tfbbb.layers import Conv2DVariational, DenseVariational
 from tfbbb.tables.text_features import HashedText
 
 # One of each kind of targets in short.
-SHORT = {"Normal, heteroscedastic", "ZeroInflated", "Categorical"}
+SHORT = {"normal, heteroscedastic", "zero_inflated, log_normal", "categorical"}
 MOMENTS = {"mean", "variance", "epistemic", "aleatoric"}
 
 
@@ -35,18 +35,21 @@ def assert_as_live(found, live):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "arguments"),
     [
-        pytest.param(name, marks=[] if name in SHORT else [pytest.mark.slow])
-        for name in CASES
+        pytest.param(
+            *kind.values,
+            id=kind.id,
+            marks=[] if kind.id in SHORT else [pytest.mark.slow],
+        )
+        for kind in EVERY
     ],
 )
-def test_every_likelihood_answers_as_live(name, tmp_path):
-    likelihood, units, targets, _ = CASES[name]
-    likelihood = copy.deepcopy(likelihood)
-    if units is None:
-        units = likelihood.num_outputs(targets.shape[-1])
-    live = network(likelihood, units)
+def test_every_likelihood_answers_as_live(name, arguments, tmp_path):
+    likelihood = made(name, arguments)
+    num_targets = 2 if likelihood.task == "regression" else 1
+    live = network(likelihood, likelihood.num_outputs(size_of(likelihood, num_targets)))
+    targets = targets_of(likelihood, rows=50, num_targets=num_targets)
     live.likelihood.adapt(targets)
     path = tmp_path / "a.onnx"
     live.export_predictive(path, format="onnx", num_samples=20, seed=5)

@@ -24,54 +24,9 @@ WIDE = MeanFieldNormal(initial_scale=1.0)
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
 NUMBERS = 50.0 + 10.0 * GENERATOR.normal(size=(12, 2))
-SHARES = GENERATOR.uniform(0.1, 0.9, size=(12, 1))
-COUNTS = GENERATOR.integers(0, 9, size=(12, 1))
 LABELS = np.arange(12) % 3
 
-# Likelihood, number of outputs, targets, and method of the signatures.
-CASES = {
-    "Normal": (likelihoods.Normal(), 2, NUMBERS, "local"),
-    "Normal, heteroscedastic": (
-        likelihoods.Normal(heteroscedastic=True),
-        4,
-        NUMBERS,
-        "weight",
-    ),
-    "StudentT": (likelihoods.StudentT(), 2, NUMBERS, "weight"),
-    "Laplace": (likelihoods.Laplace(), 2, NUMBERS, "local"),
-    "LogNormal": (likelihoods.LogNormal(), 2, NUMBERS, "local"),
-    "NormalMixture": (likelihoods.NormalMixture(2), None, NUMBERS, "local"),
-    "MultivariateNormal": (likelihoods.MultivariateNormal(), None, NUMBERS, "local"),
-    "Gamma": (likelihoods.Gamma(), None, NUMBERS, "local"),
-    "Beta": (likelihoods.Beta(), None, SHARES, "weight"),
-    "ZeroInflated": (
-        likelihoods.ZeroInflated("log_normal", heteroscedastic=True),
-        None,
-        np.maximum(NUMBERS - 50.0, 0.0),
-        "weight",
-    ),
-    "ZeroInflated, counts": (
-        likelihoods.ZeroInflated("negative_binomial"),
-        None,
-        COUNTS,
-        "local",
-    ),
-    "Grades": (likelihoods.Grades(0, 8), 1, COUNTS, "local"),
-    "InflatedBeta": (
-        likelihoods.InflatedBeta(),
-        None,
-        np.round(3.0 * SHARES) / 3.0,
-        "local",
-    ),
-    "Poisson": (likelihoods.Poisson(), 1, COUNTS, "local"),
-    "NegativeBinomial": (likelihoods.NegativeBinomial(), None, COUNTS, "weight"),
-    "Categorical": (likelihoods.Categorical(), 3, LABELS, "local"),
-    "Bernoulli": (likelihoods.Bernoulli(), 1, LABELS % 2, "local"),
-}
-
 ENGINES = ("numpy", "tensorflow")
-# Numbers and classes are those of the files below.
-SHORT = {"Poisson", "ZeroInflated"}
 
 
 def network(likelihood, units, members=1):
@@ -80,33 +35,6 @@ def network(likelihood, units, members=1):
     hidden = DenseVariational(5, "tanh", posterior=WIDE)(inputs)
     outputs = DenseVariational(units, posterior=WIDE)(hidden)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in SHORT else [pytest.mark.slow])
-        for name in CASES
-    ],
-)
-def test_every_likelihood_answers_from_a_file_as_live(name, tmp_path):
-    likelihood, units, targets, method = CASES[name]
-    if units is None:
-        units = likelihood.num_outputs(targets.shape[-1])
-    live = network(likelihood, units)
-    live.likelihood.adapt(targets)
-    live.export_predictive(tmp_path / "1", method=method)
-    # The ensemble below answers by all methods.
-    for engine in ENGINES:
-        loaded = tfbbb.load(tmp_path / "1", engine=engine)
-        assert set(loaded.manifest.passes) == {method, "weight"}
-        found = loaded.predictive(X, 20, method, seed=5)
-        expected = live.predictive(X, 20, method, seed=5)
-        assert_same(found, expected, targets, likelihood.ordered)
-    assert_same_signature(tmp_path / "1", live)
-    for value in (-1e19, -1.0, 0.0, 0.5, 1.0, 2.0, 1e13, 1e19):
-        given = np.full(np.shape(targets), value)
-        assert refuses(found, given) == refuses(expected, given)
 
 
 def refuses(prediction, targets):
@@ -223,6 +151,9 @@ def test_defaults_come_from_the_manifest(ensemble):
             found.between_members, expected.between_members, **CLOSE
         )
     assert repr(found) == "Predictive(rows=12, targets=2, num_samples=60)"
+    batches = tf.data.Dataset.from_tensor_slices(X).batch(5)
+    of_batches = ensemble.loaded.predictive(batches)
+    np.testing.assert_array_equal(of_batches.mean, found.mean)
 
 
 def test_blocks_change_no_draw(ensemble):

@@ -1,7 +1,8 @@
-"""Every argument of a prediction and of its result is checked, and named if wrong."""
+"""What a prediction takes, and what it and its result refuse by name."""
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -96,9 +97,74 @@ def test_every_32_bit_integer_is_a_different_seed(model):
         assert len(set(numbers)) == len(seeds)
 
 
-def test_words_are_no_numbers(model):
-    with pytest.raises(ValueError, match=r"takes float32\. Received: string"):
-        tfbbb.predictive(model, [["a", "b", "c"]], likelihood=NORMAL)
+def test_rows_may_be_arrays_lists_or_frames(model, prediction):
+    for rows in (X.tolist(), X.astype("float64"), pd.DataFrame(X)):
+        found = tfbbb.predictive(model, rows, likelihood=NORMAL).mean
+        np.testing.assert_array_equal(found, prediction.mean)
+    whole, integers = (
+        tfbbb.predictive(model, np.ones((2, 3), dtype), likelihood=NORMAL).mean
+        for dtype in (float, int)
+    )
+    np.testing.assert_array_equal(integers, whole)
+
+
+def test_likelihoods_that_differ_are_not_taken_for_each_other(model):
+    scales = [0.5, 2.0, 0.5]
+    predictions = [
+        tfbbb.predictive(model, X, likelihood=Normal(scale=scale)) for scale in scales
+    ]
+    for scale, found in zip(scales, predictions, strict=True):
+        np.testing.assert_allclose(found.aleatoric, scale**2, rtol=1e-6)
+    adapted = Normal(scale=0.5)
+    adapted.build((None, 1))
+    adapted.adapt([[10.0], [30.0]])
+    shifted = tfbbb.predictive(model, X, likelihood=adapted)
+    scaled = predictions[0].mean * 10.0 + 20.0
+    np.testing.assert_allclose(shifted.mean, scaled, rtol=1e-5)
+
+
+def test_a_likelihood_may_be_given_in_place_of_the_models_own():
+    inputs = keras.Input((3,))
+    own = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    np.testing.assert_array_equal(own.predictive(X).mean, tfbbb.predictive(own, X).mean)
+    given = tfbbb.predictive(own, X, likelihood=Normal(scale=3.0))
+    np.testing.assert_allclose(given.aleatoric, 9.0, rtol=1e-6)
+
+
+NO_FINITE_ANSWER = np.where(np.arange(15).reshape(5, 3) == 11, np.nan, X)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "message"),
+    [
+        (X[:0], {}, "no rows to predict"),
+        (X[:, :2], {}, r"has the shape \['rows', 3\]\. Received"),
+        (X[..., None, None], {}, r"has the shape \['rows', 3\]\. Received"),
+        ([["a", "b", "c"]], {}, r"takes float32\. Received: string"),
+        (NO_FINITE_ANSWER, {}, r"no finite answer.*Received: row 3 of 5"),
+        (
+            X,
+            {"method": "moments"},
+            r"'auto', 'local', 'weight', 'linearised'\. Received: method='moments'",
+        ),
+        (
+            X,
+            {"method": "linearised", "include_dropout": True},
+            r"drops nothing.*Received: include_dropout",
+        ),
+        (X, {"likelihood": None}, r"does not know its likelihood.*`likelihood=`"),
+        (X, {"likelihood": "normal"}, "has not been trained with the model"),
+    ],
+)
+def test_rows_and_options_that_have_no_answer_are_refused(model, x, options, message):
+    with pytest.raises(ValueError, match=message):
+        tfbbb.predictive(model, x, **{"likelihood": NORMAL, **options})
+
+
+def test_model_without_a_variational_layer_is_refused():
+    known = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)], name="known")
+    with pytest.raises(ValueError, match=r"no variational layer.*model='known'"):
+        tfbbb.predictive(known, X, likelihood=NORMAL)
 
 
 def test_numbers_are_no_words():
@@ -118,13 +184,6 @@ def test_prediction_within_a_tensorflow_function_is_refused(model):
     )
     with pytest.raises(RuntimeError, match=r"not within a `tf.function`.*Received"):
         function(tf.constant(X))
-
-
-def test_a_linearised_network_and_dropout_exclude_each_other(model):
-    with pytest.raises(ValueError, match=r"drops nothing.*Received: include_dropout"):
-        tfbbb.predictive(
-            model, X, likelihood=NORMAL, method="linearised", include_dropout=True
-        )
 
 
 def heads():

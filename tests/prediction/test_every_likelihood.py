@@ -1,16 +1,13 @@
-"""A prediction under any likelihood is the mixture over its draws: by brute force."""
+"""The mixture of any likelihood over draws of outputs, by brute force."""
 
-import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-import tfbbb
 from tests.bayes.likelihoods.test_contract import EVERY, made, size_of, targets_of
-from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.layers import DenseVariational
+from tfbbb.prediction.recalibration.from_outputs import predictive_from_outputs
 
 ROWS = 4
-X = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")
 LEVELS = [0.05, 0.5, 0.9]
 PLACES = [(), (2,)]
 # By number of places: with scalar and vector targets, counts and classes.
@@ -26,23 +23,19 @@ MOMENTS = ("mean", "variance")
 
 def predicted(name, arguments, places):
     """Returns a prediction of 12 draws, and their outputs [rows, S, ..., P]."""
-    keras.utils.set_random_seed(0)
     likelihood = made(name, arguments)
     num_targets = 2 if likelihood.task == "regression" and not places else 1
-    size = size_of(likelihood, num_targets)
-    units = likelihood.num_outputs(size)
-    wide = {"posterior": MeanFieldNormal(initial_scale=0.3)}
-    inputs = keras.Input((3,))
-    hidden = DenseVariational(units * int(np.prod(places, dtype=int)), **wide)(inputs)
-    outputs = keras.layers.Reshape((*places, units))(hidden)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    units = likelihood.num_outputs(size_of(likelihood, num_targets))
+    likelihood.build((None, *places, units))
     targets = targets_of(likelihood, rows=400, num_targets=num_targets)
     event = targets.shape[1:]
-    model.likelihood.adapt(targets.reshape(-1, *places, *event))
+    likelihood.adapt(targets.reshape(-1, *places, *event))
     y = targets[: ROWS * int(np.prod(places, dtype=int))].reshape(ROWS, *places, *event)
-    prediction = model.predictive(X, 12, "weight", seed=2)
-    outputs = prediction.of_outputs(lambda x: x).astype(np.float64)
-    return model.likelihood, prediction, outputs, y
+    generator = np.random.default_rng(0)
+    drawn = 0.5 * generator.normal(size=(ROWS, 12, *places, units))
+    outputs = np.asarray(likelihood.of_members(tf.constant(drawn, tf.float32), 0))
+    prediction = predictive_from_outputs(likelihood, outputs, seed=2)
+    return likelihood, prediction, outputs.astype(np.float64), y
 
 
 @pytest.fixture(
@@ -78,15 +71,13 @@ def test_moments_are_those_of_the_mixture(case):
 
 def test_density_is_the_average_over_the_draws(case):
     likelihood, prediction, outputs, y = case
-    densities = np.stack(
-        [
-            np.exp(likelihood.log_prob(likelihood.check_targets(y), outputs[:, draw]))
-            for draw in range(12)
-        ]
-    )
-    np.testing.assert_allclose(
-        prediction.log_prob(y), np.log(densities.mean(axis=0)), rtol=1e-6, atol=1e-9
-    )
+    targets = likelihood.check_targets(y)
+    logs = np.stack([likelihood.log_prob(targets, outputs[:, s]) for s in range(12)], 1)
+    close = {"rtol": 1e-6, "atol": 1e-9}
+    average = np.log(np.exp(logs).mean(axis=1))
+    np.testing.assert_allclose(prediction.log_prob(y), average, **close)
+    of_draws = logs.sum(axis=tuple(range(2, logs.ndim)))
+    np.testing.assert_allclose(prediction.log_prob_of_draws(y), of_draws, **close)
 
 
 def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case):

@@ -112,6 +112,12 @@ def test_inputs_in_another_structure_are_refused(model, x, message):
         model.predictive(x)
 
 
+@pytest.mark.parametrize(("num", "cat"), [(1, 5), (5, 1)])
+def test_inputs_of_unequal_length_are_refused(num, cat):
+    with pytest.raises(ValueError, match=rf"same number of rows.*\[{num}, {cat}\]"):
+        LIST.predictive([NUM[:num], CAT[:cat]])
+
+
 def test_inputs_without_rows_are_refused():
     x = {"num": NUM, "others": {"cat": 1.0}}
     with pytest.raises(ValueError, match=r"a first dimension, the rows\. Received"):

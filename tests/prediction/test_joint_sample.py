@@ -32,13 +32,13 @@ def network(members=None):
 
 @pytest.fixture(scope="module")
 def loop():
-    return brute_force_draws(network(), X, 3000)
+    return brute_force_draws(network(), X, 1000)
 
 
 @pytest.mark.parametrize("method", ["local", "weight"])
 def test_functions_are_those_of_a_loop_of_model_calls(method, loop):
-    drawn = network().predictive(X, 20, method).joint_sample(3000)
-    assert drawn.shape == (3000, 4, 1)
+    drawn = network().predictive(X, 20, method).joint_sample(1000)
+    assert drawn.shape == (1000, 4, 1)
     assert_same_moments(drawn, loop)
     # What rows share shows in their differences.
     assert_same_moments(drawn[:, :1] - drawn[:, 1:], loop[:, :1] - loop[:, 1:])

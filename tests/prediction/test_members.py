@@ -28,7 +28,7 @@ def model():
 
 @pytest.mark.parametrize("method", ["local", "weight"])
 def test_mixture_is_that_of_the_members_alone(model, method):
-    num_samples = 30_000
+    num_samples = 6000
     found = model.predictive(X, num_samples, method)
     alone = [model.members[k].predictive(X, num_samples, method) for k in range(3)]
     means = np.array([member.mean for member in alone])
@@ -40,8 +40,8 @@ def test_mixture_is_that_of_the_members_alone(model, method):
     slack = 10.0 * np.sqrt(between) * errors.max(axis=0) + 1e-5
     assert np.all(np.abs(found.between_members - between) < slack)
     within = np.mean([member.epistemic for member in alone], axis=0)
-    # A variance of 15 000 pairs of draws of moderate kurtosis.
-    tolerance = 5.0 * np.sqrt(3.0 / 15_000)
+    # A variance of 3000 pairs of draws of moderate kurtosis.
+    tolerance = 5.0 * np.sqrt(3.0 / 3000)
     np.testing.assert_allclose(found.epistemic, between + within, rtol=tolerance)
     np.testing.assert_allclose(
         found.aleatoric, np.mean([m.aleatoric for m in alone], axis=0), rtol=tolerance

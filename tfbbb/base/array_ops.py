@@ -26,6 +26,9 @@ def is_tensor(value: object) -> bool:
         return False
     if isinstance(value, list | tuple):
         return any(map(is_tensor, value))
+    # Arrays and numbers, of which TensorFlow would make sure slowly.
+    if type(value).__module__ in ("numpy", "builtins"):
+        return False
     return (
         tensorflow.is_tensor(value)
         or isinstance(value, tensorflow.DType)

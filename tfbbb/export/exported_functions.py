@@ -1,29 +1,34 @@
-"""All functions of a SavedModel."""
+"""All functions and signatures of a SavedModel."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from tfbbb.base.private_apis import sublayers
+from tfbbb.base.private_apis import input_structure, sublayers
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
+from tfbbb.export.feature_tensors import packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature, Targets
-from tfbbb.export.signatures import trace_signatures
-from tfbbb.prediction.blocks import MAX_FLOATS
+from tfbbb.prediction.answers import summary_outputs
+from tfbbb.prediction.blocks import MAX_FLOATS, Sizes
 from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.extrapolation import Extrapolation
 from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
+from tfbbb.prediction.questions import quantiles_of
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure as NetworkStructure
 from tfbbb.prediction.summary import summary
 
 ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
+_FAMILIARITY = "familiarity"
+_NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
+_SEED = tf.TensorSpec([], tf.int32, name="seed")
 
 
 def trace_functions(
@@ -62,7 +67,7 @@ def trace_functions(
     }
     moments_of = methods[method].answer.structured_outputs["summary"]
     targets = _describe_targets(likelihood, moments_of["mean"].shape[1:])
-    signatures = trace_signatures(
+    signatures = _trace_signatures(
         methods[method],
         programs[method].sizes,
         likelihood,
@@ -74,10 +79,6 @@ def trace_functions(
         tf.as_dtype(dtype),
     )
     root.methods = methods
-    if getattr(recalibration, "by", None) is not None:
-        root.groups = traced(
-            lambda features: recalibration.groups(pack(features[: len(unnamed)])), given
-        )
     root.read = _variables_read(root, signatures)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]
@@ -155,6 +156,81 @@ def _trace_program(
     return module
 
 
+def _trace_signatures(
+    passes: tf.Module,
+    sizes: Sizes,
+    likelihood: Likelihood,
+    recalibration: Recalibration,
+    features: Sequence[tf.TensorSpec],
+    familiarity: Any,
+    num_samples: int,
+    seed: int,
+    dtype: tf.DType,
+) -> dict[str, ConcreteFunction]:
+    """Returns the signatures by name: pure functions of rows and arguments.
+
+    `passes` are the functions of one method.
+    `familiarity` takes feature tensors, and returns a list of the familiarity of each
+    row and of the deviations of an extrapolation, if any. The default signature has its
+    own number of samples and seed; answers are of `dtype`.
+    """
+    names = summary_outputs(passes.answer.structured_outputs["summary"])
+
+    def draw(number: Tensor, seed: Tensor) -> list[Tensor]:
+        rounds = sizes.num_rounds(_at_least_two(number), tf.maximum)
+        # As in `tfbbb.predictive`: the same seed gives the same draws.
+        return passes.draw(tf.stack([0, seed]), tf.constant(0), rounds)
+
+    def compare(
+        given: Sequence[Tensor],
+    ) -> tuple[list[Tensor], dict[str, tf.Tensor]]:
+        if familiarity is None:
+            return list(given), {}
+        found, *deviations = familiarity(list(given))
+        return [*given, *deviations], {_FAMILIARITY: found}
+
+    def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
+        *given, number, seed = arguments
+        rows, compared = compare(given)
+        found = passes.answer(rows, draw(number, seed))
+        summary, outputs = found["summary"], found["outputs"]
+        mixture = Mixture(likelihood, outputs)
+        summary = recalibration.summary(
+            summary, lambda levels: quantiles_of(recalibration, mixture, levels)
+        )
+        answered = {
+            name: tf.cast(summary[name], dtype)
+            for name in (*names, "mean_standard_error")
+        }
+        return answered | compared
+
+    def draws(*arguments: Tensor) -> dict[str, tf.Tensor]:
+        *given, number, seed = arguments
+        rows, _ = compare(given)
+        return {"outputs": passes.outputs(rows, draw(number, seed))}
+
+    drawn = [*features, _NUM_SAMPLES, _SEED]
+    traced_predict = traced(predict, *drawn)
+
+    def serving_default(*given: Tensor) -> dict[str, tf.Tensor]:
+        found = traced_predict(*given, tf.constant(num_samples), tf.constant(seed))
+        return {name: x for name, x in found.items() if name != "mean_standard_error"}
+
+    return {
+        "serving_default": traced(serving_default, *features),
+        "predict": traced_predict,
+        "draws": traced(draws, *drawn),
+    }
+
+
+def _at_least_two(num_samples: Tensor) -> tf.Tensor:
+    enough = tf.debugging.assert_greater_equal(
+        num_samples, 2, "num_samples must be at least 2."
+    )
+    with tf.control_dependencies([enough]):
+        return tf.identity(num_samples)
+
+
 def _describe_targets(
     likelihood: Likelihood, mean_shape: Sequence[int | None]
 ) -> Targets:
@@ -184,7 +260,7 @@ def _programs(
     num_beyond: int,
 ) -> tuple[dict[str, Program], dict[str, Any]]:
     """Returns programs for the method and for `weight`, and the moments of each."""
-    likelihoods, inputs = [model.likelihood], input_specs(model)
+    likelihoods, inputs = [model.likelihood], input_structure(model)
     plan = plan_for(
         NetworkStructure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )

@@ -319,7 +319,15 @@ def _load_passes(
         of_rows = _some_rows_at_a_time(lambda x: compute_outputs(x, draws), engine)
         return [of_rows(inputs)]
 
-    by_groups = hasattr(saved_model, "groups")
+    answers = _load_answers(manifest, manifest.passes[method].members)
+    matrix = manifest.inputs == "matrix"
+    names = [feature.name for feature in manifest.features]
+
+    def groups(inputs: list[Tensor]) -> Any:
+        # The deviations of an extrapolation follow the columns.
+        columns = inputs if matrix else dict(zip(names, inputs, strict=False))
+        return answers.recalibration.groups(columns)
+
     # A linearised network draws weights already.
     coherent = "linearised" if method == "linearised" else "weight"
     return Passes(
@@ -328,9 +336,9 @@ def _load_passes(
         outputs=outputs,
         coherent=lambda: _load_passes(saved_model, manifest, coherent, engine),
         sizes=manifest.passes[method],
-        answers=[_load_answers(manifest, manifest.passes[method].members)],
+        answers=[answers],
         rows_at_a_time=engine.rows_at_a_time,
-        groups=call(saved_model.groups) if by_groups else lambda inputs: None,
+        groups=groups,
     )
 
 

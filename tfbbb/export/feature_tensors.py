@@ -152,14 +152,6 @@ def row_shape(model: keras.Model) -> tuple[int, ...] | None:
     return None if has_columns(model) or len(shape) == 1 else shape
 
 
-def input_specs(model: keras.Model) -> Structure:
-    """Returns the specs of a model's inputs, for any number of rows."""
-    return tree.map_structure(
-        lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype),
-        input_structure(model),
-    )
-
-
 def tensor_specs(
     model: keras.Model, features: Sequence[Feature]
 ) -> list[tf.TensorSpec]:

@@ -18,8 +18,9 @@ from keras import tree
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import check_free, flush
 from tfbbb.base.numbers import int32
+from tfbbb.base.private_apis import input_structure
 from tfbbb.base.types import Structure, Tensor
-from tfbbb.export.feature_tensors import features_of, input_specs, packing, tensor_specs
+from tfbbb.export.feature_tensors import features_of, packing, tensor_specs
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.writer import class_names, one_or_all
 from tfbbb.prediction.answers import summary_outputs
@@ -153,7 +154,7 @@ def _frozen_answer(
     recalibration = model.recalibration or IDENTITY
     # New noise for each row, or derivatives, have no counterpart in ONNX.
     program = Program(
-        model, [model.likelihood], Plan(), input_specs(model), recalibration.density
+        model, [model.likelihood], Plan(), input_structure(model), recalibration.density
     )
     rounds = program.sizes.num_rounds(num_samples)
     drawn = program.draws(tf.constant([0, seed]), tf.constant(0), tf.constant(rounds))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import orjson
 
+from tfbbb.base.numbers import choice
 from tfbbb.base.tensorflow_startup import require_tensorflow
 from tfbbb.export.engine import NUMPY, tensorflow_engine
 from tfbbb.export.exported_model import ExportedModel
@@ -59,11 +60,7 @@ def load(
         MissingTensorFlowError: TensorFlow is to compute, and is not installed.
         ValueError: For another engine, or `"numpy"` for a model that needs TensorFlow.
     """
-    if engine not in ENGINES:
-        names = ", ".join(f"'{name}'" for name in ENGINES)
-        raise ValueError(
-            f"A model is computed by an engine of {names}. Received: engine={engine!r}"
-        )
+    choice("engine", engine, ENGINES)
     directory = Path(path)
     if directory.is_file():
         raise ManifestError(

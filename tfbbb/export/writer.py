@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
 from tfbbb.base.garbage_collection import rare_garbage_collection
-from tfbbb.base.numbers import int32
+from tfbbb.base.numbers import choice, int32
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config, Json
 from tfbbb.bayes.likelihoods import Likelihood
@@ -90,8 +90,7 @@ def write_saved_model(
 
     `tfbbb.load` calls functions beneath the signatures, in bounded memory, and answers
     with quantiles, intervals, sets, samples and densities, too. For every method the
-    SavedModel has functions that draw, that run a pass, and that answer questions about
-    outputs.
+    SavedModel has functions that draw and that run a pass.
     `assets.extra/numpy_functions.json` has these functions for NumPy, if it gives the
     same answers. `assets.extra/tfbbb.json` describes the model
     (`tfbbb.export.Manifest`).
@@ -133,12 +132,7 @@ def write_saved_model(
     if method == "auto":
         own = own_method(model, Structure.of(model))
         method = "linearised" if own == "linearised" else "local"
-    if method not in DRAWING_METHODS:
-        known = ", ".join(f"'{name}'" for name in ("auto", *DRAWING_METHODS))
-        raise ValueError(
-            f"The signatures of an exported model draw by one method of {known}. "
-            f"Received: method={method!r}"
-        )
+    choice("method", method, DRAWING_METHODS)
     # Two samples at least: one cannot separate epistemic from aleatoric variance.
     num_samples = int32("num_samples", num_samples, least=2)
     seed = int32("seed", seed)

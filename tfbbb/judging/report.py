@@ -17,8 +17,7 @@ from tfbbb.judging.explain.importance import Importance
 from tfbbb.judging.explain.rows import sampled
 from tfbbb.judging.explain.variance_split import VarianceSplit
 from tfbbb.judging.types import Prediction
-from tfbbb.prediction.reliability import ReliabilityDiagram
-from tfbbb.prediction.target_scores import in_intervals
+from tfbbb.prediction.target_scores import ReliabilityDiagram, in_intervals
 
 FORMAT = 1
 MOST_ROWS = 500

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
     from tfbbb.model.predictive_model import PredictiveModel
     from tfbbb.prediction import Predictive
-    from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 
 Inputs: TypeAlias = np.ndarray | Mapping[str, np.ndarray]
 """What a model of a table reads: a matrix [n, d], or arrays [n] by name."""
@@ -17,5 +16,5 @@ Inputs: TypeAlias = np.ndarray | Mapping[str, np.ndarray]
 Model: TypeAlias = Union["PredictiveModel", "ExportedModel"]
 """A model that predicts: of this process, or loaded from a SavedModel."""
 
-Prediction: TypeAlias = Union["Predictive", "CrossFitted"]
+Prediction: TypeAlias = "Predictive"
 """A prediction of rows, by one model or by the members that left each row out."""

@@ -18,7 +18,6 @@ from tfbbb.model.layer_posterior import (
     layer_posterior,
     named_layers,
 )
-from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import in_intervals, is_of_classes
 from tfbbb.scores.metrics import (
@@ -316,7 +315,7 @@ def diagnose(
 
 def diagnosed(
     model: BayesianModel,
-    prediction: Predictive | CrossFitted,
+    prediction: Predictive,
     y: ArrayLike,
     epistemic_share: float | None,
 ) -> Diagnosis:
@@ -387,9 +386,7 @@ def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
     return tuple(found)
 
 
-def _nll_of_constant(
-    prediction: Predictive | CrossFitted, targets: np.ndarray
-) -> float | None:
+def _nll_of_constant(prediction: Predictive, targets: np.ndarray) -> float | None:
     if prediction.mask is not None:
         return None
     if is_of_classes(prediction):
@@ -404,9 +401,7 @@ def _nll_of_constant(
     return float(np.sum(0.5 * np.log(2.0 * math.pi * math.e * variance)))
 
 
-def _share_below_zero(
-    prediction: Predictive | CrossFitted, targets: np.ndarray
-) -> float | None:
+def _share_below_zero(prediction: Predictive, targets: np.ndarray) -> float | None:
     if is_of_classes(prediction) or prediction.discrete or not (targets > 0.0).all():
         return None
     return float(np.mean(prediction.interval(LEVEL)[0] < 0.0))

@@ -77,11 +77,11 @@ def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
     )
 
 
-def checked_level(level: Any) -> float:
-    """Returns the probability `level` of an interval."""
+def checked_level(level: Any, name: str = "level") -> float:
+    """Returns the probability `level` of an interval, or the argument of this name."""
     if not (is_finite_number(level) and 0.0 < level < 1.0):
         raise ValueError(
-            "`level` is the probability of an interval and must lie strictly between "
-            f"0 and 1.{write_as_probability(level)} Received: level={level!r}"
+            f"`{name}` is a probability and must lie strictly between 0 and 1."
+            f"{write_as_probability(level)} Received: {name}={level!r}"
         )
     return float(level)

@@ -66,7 +66,7 @@ class Passes:
     # How many rows the functions pass through the network at a time, of any number.
     rows_at_a_time: int = sys.maxsize
     # Takes inputs and returns the index of each row's group, [rows], or None.
-    groups: Callable[[Structure], Tensor | None] = lambda inputs: None
+    groups: Callable[[Structure], Any] = lambda inputs: None
     # Whether the outputs of a row depend on the rows beside it, so that all rows pass
     # through the network together, one draw after the other.
     mixes_rows: bool = False

@@ -122,13 +122,3 @@ def _last_layer_infos(structure: Structure) -> list[LayerInfo]:
         if is_last and info.is_local and linear and vectors:
             found.append(info)
     return found if len(found) == len(structure.lasts) else []
-
-
-def check_method(method: str) -> None:
-    """Raises ValueError for an unknown method."""
-    if method not in ("auto", *METHODS):
-        names = ", ".join(f"'{name}'" for name in ("auto", *METHODS))
-        raise ValueError(
-            f"Unknown prediction method. Pass one of {names}. "
-            f"Received: method={method!r}"
-        )

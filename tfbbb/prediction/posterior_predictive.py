@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.numbers import int32, positive_number
+from tfbbb.base.numbers import choice, int32, positive_number
 from tfbbb.base.private_apis import graph_of, is_recorded, producer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
@@ -16,7 +16,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import in_order, input_tensors
-from tfbbb.prediction.plan import check_method, own_method, plan_for
+from tfbbb.prediction.plan import METHODS, own_method, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.structure import Structure, structure_of_outputs
@@ -108,7 +108,7 @@ def predictive(
     num_samples = int32("num_samples", num_samples, least=2)
     positive_number("max_memory_mb", max_memory_mb)
     seed = int32("seed", seed)
-    check_method(method)
+    choice("method", method, ("auto", *METHODS))
     if include_dropout and method == "linearised":
         raise ValueError(
             "The network that is linear in its weights drops nothing. Draw masks by "

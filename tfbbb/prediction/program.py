@@ -82,7 +82,6 @@ class Program:
         num_beyond: int = 0,
     ):
         self.model = model
-        self.likelihoods = tuple(likelihoods)
         self.plan = plan
         self.recalibration = recalibration
         self._held_moments = held_moments
@@ -91,10 +90,18 @@ class Program:
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         draws = is_dropout if plan.dropout else None
         self.axes = row_axes(model, self.input_specs, draws)
+        self.axes.check_outputs()
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
-        self.networks = len(outputs) // len(self.likelihoods)
-        self.members = self.networks * self.structure.members
+        # One likelihood may be that of all outputs.
+        self.networks = len(outputs) // len(likelihoods)
         outputs = outputs[:: self.networks]
+        self.likelihoods = tuple(
+            likelihood
+            if id(likelihood) in self.structure.indices
+            else _copy(likelihood, output.shape)
+            for likelihood, output in zip(likelihoods, outputs, strict=True)
+        )
+        self.members = self.networks * self.structure.members
         self.event_shapes = [
             self._event_shape(likelihood, output.shape)
             for likelihood, output in zip(self.likelihoods, outputs, strict=True)
@@ -123,18 +130,8 @@ class Program:
         key = (plan, repr(kinds), recalibration, num_beyond, *keys)
 
         def make() -> Program:
-            draws = is_dropout if plan.dropout else None
-            row_axes(model, inputs, draws).check_outputs()
-            outputs = tree.flatten(structure_of_outputs(model, inputs))
-            # One likelihood may be that of all outputs.
-            outputs = outputs[:: len(outputs) // len(likelihoods)]
-            own = [
-                likelihood
-                if id(likelihood) in structure.indices
-                else _copy(likelihood, output.shape)
-                for likelihood, output in zip(likelihoods, outputs, strict=True)
-            ]
-            return cls(model, own, plan, inputs, recalibration, num_beyond=num_beyond)
+            given = likelihoods, plan, inputs, recalibration
+            return cls(model, *given, num_beyond=num_beyond)
 
         found: Program = structure.program(key, make)
         return found

@@ -13,7 +13,6 @@ import numpy as np
 
 from tfbbb.base import array_ops as ops
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.lazy import tf
 from tfbbb.base.threads import map_in_threads, num_threads
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
@@ -27,10 +26,9 @@ from tfbbb.bayes.likelihoods.inversion import (
 )
 from tfbbb.prediction.draw_weights import average_over_draws
 
-# 32 MB of float64: components of a mixture times levels, in one block of rows.
-_MOST_COMPONENTS = 1 << 22
-# An array is cut into more blocks, which threads share and their caches hold.
-_PARTS = 8
+# 4 MB of float64: components of a mixture times levels, in one block of the rows of an
+# array. Threads share the blocks, and their caches hold them.
+_MOST_COMPONENTS = 1 << 19
 # Steps of the search for the quantiles of arrays.
 _MOST_STEPS = 200
 # Number of terms that the distribution function of counts adds up at a time.
@@ -50,20 +48,19 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> Ten
     by_row = len(levels.shape) > 1
     if by_row:
         levels = ops.broadcast_to(levels, [shape[0], *dimensions(levels, 0)[1:]])
-    per_row = math.prod(shape[1:]) * dimensions(levels, 0)[1 if by_row else 0]
     invert = _invert_steps if likelihood.discrete else _invert
-    if likelihood.discrete:
-        per_row *= _TERMS_OF_COUNTS
-    rows = ops.maximum(_MOST_COMPONENTS // ops.maximum(per_row, 1), 1)
+    if ops.is_tensor(outputs):
+        return invert(likelihood, levels, outputs)
 
     def of_rows(part: slice) -> Tensor:
         return invert(likelihood, levels[part] if by_row else levels, outputs[part])
 
-    if not ops.is_tensor(outputs):
-        size = _rows_of_a_thread(shape[0], max(1, int(rows) // _PARTS))
-        parts = [slice(i, i + size) for i in range(0, shape[0], size)]
-        return np.concatenate(map_in_threads(of_rows, parts or [slice(0, 0)]))
-    return _in_blocks(of_rows, shape[0], rows)
+    per_row = math.prod(shape[1:]) * levels.shape[1 if by_row else 0]
+    if likelihood.discrete:
+        per_row *= _TERMS_OF_COUNTS
+    size = _rows_of_a_thread(shape[0], max(1, _MOST_COMPONENTS // max(per_row, 1)))
+    parts = [slice(i, i + size) for i in range(0, shape[0], size)]
+    return np.concatenate(map_in_threads(of_rows, parts or [slice(0, 0)]))
 
 
 def _rows_of_a_thread(num_rows: int, most: int) -> int:
@@ -74,35 +71,6 @@ def _rows_of_a_thread(num_rows: int, most: int) -> int:
     threads = num_threads()
     rounds = -(-num_rows // (most * threads))
     return -(-num_rows // (rounds * threads))
-
-
-def _in_blocks(
-    of_rows: Callable[[slice], tf.Tensor], num_rows: Tensor, size: Tensor
-) -> tf.Tensor:
-    """Returns what a function of rows returns for all of them, of tensors."""
-    # Of no rows, whose shape is that of all blocks after the first two axes.
-    none = of_rows(slice(0, 0))
-
-    def of_block(
-        index: tf.Tensor, found: tf.TensorArray
-    ) -> tuple[tf.Tensor, tf.TensorArray]:
-        values = of_rows(slice(index * size, (index + 1) * size))
-        return index + 1, found.write(index, values)
-
-    num_blocks = -(-num_rows // size)
-    found = tf.TensorArray(
-        "float64",
-        size=num_blocks,
-        infer_shape=False,
-        element_shape=[None, None, *none.shape[2:]],
-    )
-    _, found = tf.while_loop(
-        lambda index, _: index < num_blocks,
-        of_block,
-        (tf.constant(0), found),
-        parallel_iterations=1,
-    )
-    return found.concat()
 
 
 def _over_axes(levels: Tensor, axes: int) -> Tensor:

@@ -1,8 +1,9 @@
 """The result of a prediction: a distribution for every row."""
 
+import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -82,9 +83,7 @@ class Predictive:
         self.seed = seed
         self.functions = functions
         # Before recalibration.
-        if summary is None:
-            summary = self.of_outputs(answers.moments)
-        self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
+        self._mixture_summary = self._moments(summary)
         # Index of each row's group, for conformal answers by groups.
         self._groups = None if groups is None else np.asarray(groups)
         self.mask: np.ndarray | None = None
@@ -114,7 +113,21 @@ class Predictive:
         find = self._find_familiarity
         return None if find is None else find()
 
-    def take(self, rows: np.ndarray) -> "Predictive":
+    def _moments(self, summary: Summary | None = None) -> dict[str, np.ndarray]:
+        """Returns the summary of the mixture as arrays, computed if it is not given."""
+        if summary is None:
+            summary = self.of_outputs(self.answers.moments)
+        return {name: np.asarray(x) for name, x in summary.items()}
+
+    def _with(self, **changes: Any) -> Self:
+        """Returns a copy with other attributes, which computes its answers anew."""
+        found = copy.copy(self)
+        for name in ("_summary", "familiarity"):
+            vars(found).pop(name, None)
+        vars(found).update(changes)
+        return found
+
+    def take(self, rows: np.ndarray) -> Self:
         """Returns the predictions of some rows, by their indices in ascending order."""
         rows = np.asarray(rows)
 
@@ -126,67 +139,51 @@ class Predictive:
                     yield np.asarray(outputs)[rows[start:stop] - first]
                 first += len(outputs)
 
-        taken = Predictive(
-            self.answers,
-            blocks,
-            self.num_samples,
-            self.seed,
-            lambda n, seed: np.asarray(self.functions(n, seed))[rows],
-            {name: x[rows] for name, x in self._mixture_summary.items()},
-            None if self._groups is None else self._groups[rows],
-            must_be_finite=False,
+        find = self._find_familiarity
+        return self._with(
+            _blocks=blocks,
+            functions=lambda n, seed: np.asarray(self.functions(n, seed))[rows],
+            _mixture_summary={k: x[rows] for k, x in self._mixture_summary.items()},
+            _groups=None if self._groups is None else self._groups[rows],
+            mask=None if self.mask is None else self.mask[rows],
+            _find_familiarity=None if find is None else lambda: find()[rows],
         )
-        taken.mask = None if self.mask is None else self.mask[rows]
-        if self._find_familiarity is not None:
-            taken.compare_rows(lambda: np.asarray(self.familiarity)[rows])
-        return taken
 
-    def of_target(self, target: int) -> "Predictive":
+    def of_target(self, target: int) -> Self:
         """Returns the predictive distribution of one of several targets, [rows, 1].
 
         Args:
             target: The place of the target, from 0.
         """
         answers, place = self.answers, slice(target, target + 1)
-        alone = Answers(
-            marginal(answers.likelihood, target),
-            answers.recalibration.of_target(target),
-            answers.members,
+        return self._with(
+            answers=Answers(
+                marginal(answers.likelihood, target),
+                answers.recalibration.of_target(target),
+                answers.members,
+            ),
+            functions=lambda n, seed: np.asarray(self.functions(n, seed))[..., place],
+            _mixture_summary={
+                name: x[..., place] for name, x in self._mixture_summary.items()
+            },
         )
-        found = Predictive(
-            alone,
-            self._blocks,
-            self.num_samples,
-            self.seed,
-            lambda n, seed: np.asarray(self.functions(n, seed))[..., place],
-            {name: x[..., place] for name, x in self._mixture_summary.items()},
-            self._groups,
-            must_be_finite=False,
-        )
-        found.mask, found._find_familiarity = self.mask, self._find_familiarity
-        return found
 
     def answered_by(
         self,
         answers: Answers,
         groups: Tensor | None = None,
         outputs: Callable[[Tensor], Tensor] | None = None,
-    ) -> "Predictive":
+    ) -> Self:
         """Returns the same draws with other answers.
 
         `outputs` changes the outputs of the network, [rows, S, ..., P].
         """
-        answered = Predictive(
-            answers,
-            self._blocks if outputs is None else lambda: map(outputs, self._blocks()),
-            self.num_samples,
-            self.seed,
-            self.functions,
-            self._mixture_summary if outputs is None else None,
-            groups,
-        )
-        answered.mask = self.mask
-        answered._find_familiarity = self._find_familiarity
+        groups = None if groups is None else np.asarray(groups)
+        answered = self._with(answers=answers, _groups=groups)
+        if outputs is not None:
+            answered._blocks = lambda: map(outputs, self._blocks())
+            answered._mixture_summary = answered._moments()
+        answered._check_finite()
         return answered
 
     @property
@@ -479,19 +476,31 @@ class Predictive:
                 f"Only classes have {asked.text}; ask for `interval`. "
                 f"Received: {self!r}"
             )
-        if asked.takes_levels:
-            (levels,) = arguments
-            if asked.takes_times:
-                return self._ask_levels(question, checked_times(levels))
-            if asked.of_summary:
-                return self._ask_summary(asked, checked_levels(levels))
-            return self._ask_levels(question, checked_levels(levels))
-        checks = {"targets": self._checked_targets, "values": self._checked_values}
+        checks = {
+            "targets": self._checked_targets,
+            "values": self._checked_values,
+            "levels": checked_levels,
+            "times": checked_times,
+        }
         arrays = [
             checks.get(name, np.asarray)(argument)
             for name, argument in zip(asked.arguments, arguments, strict=True)
         ]
-        ask = functools.partial(self.answers.ask, question)
+        return self._answer(asked, *arrays)
+
+    def _answer(self, question: Question, *arrays: np.ndarray) -> np.ndarray:
+        """Returns the answer to a question with valid arguments."""
+        if question.of_summary:
+            # Intervals follow from quantiles alone.
+            summary = self._summary if question.needs_classes else {}
+            compute = getattr(self.answers, question.name)
+            found = compute(summary, self.of_outputs, *arrays, self._groups)
+            if not self.central_intervals and np.isinf(found).any():
+                raise ValueError(explain_infinite(*arrays))
+            return np.asarray(found)
+        ask = functools.partial(self.answers.ask, question.name)
+        if question.takes_levels:
+            return self.of_outputs(lambda outputs: ask(outputs, *arrays))
         return self.of_outputs(ask, *arrays)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
@@ -598,23 +607,11 @@ class Predictive:
 
     @functools.cached_property
     def _summary(self) -> dict[str, np.ndarray]:
-        quantiles = functools.partial(self._ask_levels, "quantiles")
+        quantiles = functools.partial(self._answer, question_named("quantiles"))
         found = self.answers.summary(self._mixture_summary, quantiles)
         if found is self._mixture_summary:
             return found
         return {name: np.asarray(value) for name, value in found.items()}
-
-    def _ask_levels(self, question: str, levels: np.ndarray) -> np.ndarray:
-        return self.of_outputs(lambda x: self.answers.ask(question, x, levels))
-
-    def _ask_summary(self, question: Question, levels: np.ndarray) -> np.ndarray:
-        # Intervals follow from quantiles alone.
-        summary = self._summary if question.needs_classes else {}
-        compute = getattr(self.answers, question.name)
-        found = np.asarray(compute(summary, self.of_outputs, levels, self._groups))
-        if not self.central_intervals and np.isinf(found).any():
-            raise ValueError(explain_infinite(levels))
-        return found
 
     def of_outputs(self, compute: Callable[..., Any], *arrays: np.ndarray) -> Any:
         """Applies `compute` to the network's outputs, block by block.

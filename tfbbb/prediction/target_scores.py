@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.conformal_reach import FARTHEST, half_of, rounded_up
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.survival_scores import held_in_intervals
-
-if TYPE_CHECKING:
-    from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 
 # Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
@@ -42,9 +39,7 @@ def has_steps(prediction: object) -> bool:
     return is_discrete(prediction) or len(getattr(prediction, "masses", ())) > 0
 
 
-def cdf_step(
-    prediction: Predictive | CrossFitted, targets: ArrayLike
-) -> tuple[Tensor, Tensor]:
+def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[Tensor, Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each."""
     values = ordered_values(prediction, targets)
     found = prediction.cdf(values)
@@ -57,9 +52,7 @@ def cdf_step(
     return ops.where(values >= 1.0, below, 0.0), up_to
 
 
-def _below_masses(
-    prediction: Predictive | CrossFitted, values: ArrayLike, up_to: Tensor
-) -> Tensor:
+def _below_masses(prediction: Predictive, values: ArrayLike, up_to: Tensor) -> Tensor:
     """Returns `P(Y < y)` of numbers, of which some have a probability of their own."""
     masses = getattr(prediction, "masses", ())
     if len(masses) == 0:
@@ -76,7 +69,7 @@ def _below_masses(
 
 
 def in_intervals(
-    prediction: Predictive | CrossFitted, targets: ArrayLike, levels: Sequence[float]
+    prediction: Predictive, targets: ArrayLike, levels: Sequence[float]
 ) -> Tensor:
     """Returns whether intervals hold the targets, [rows, Q, ..., k].
 
@@ -99,7 +92,7 @@ def in_intervals(
 
 
 def in_boxes(
-    prediction: Predictive | CrossFitted, targets: np.ndarray, levels: Sequence[float]
+    prediction: Predictive, targets: np.ndarray, levels: Sequence[float]
 ) -> np.ndarray:
     """Returns whether joint intervals hold all targets of a row, [rows, Q, ...]."""
     scores = conformal_scores(prediction, targets).max(axis=-1)[:, np.newaxis]
@@ -107,9 +100,7 @@ def in_boxes(
     return scores <= rounded_up(reach, prediction.discrete)
 
 
-def conformal_scores(
-    prediction: Predictive | CrossFitted, targets: np.ndarray
-) -> np.ndarray:
+def conformal_scores(prediction: Predictive, targets: np.ndarray) -> np.ndarray:
     """Returns the least scores of conformal intervals that hold the targets, [rows, k].
 
     They are `max(Phi^-1(P(Y < y)), -Phi^-1(P(Y <= y)), 0)` up to `FARTHEST`, and beyond
@@ -131,9 +122,7 @@ def conformal_scores(
     return scores
 
 
-def ordered_values(
-    prediction: Predictive | CrossFitted, targets: ArrayLike
-) -> ArrayLike:
+def ordered_values(prediction: Predictive, targets: ArrayLike) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     return targets[..., :1] if getattr(prediction, "censored", False) else targets
 
@@ -162,12 +151,45 @@ def binned_confidences(
     return ops.clip_by_value(index, 0, bins - 1), confidence, right
 
 
+@dataclass(frozen=True)
+class ReliabilityDiagram:
+    """Accuracy against confidence, the probability of the predicted class.
+
+    Attributes:
+        edges: Edges of the bins of the confidence, [bins + 1], from 0 to 1. A bin
+            includes its upper edge.
+        counts: Number of rows in each bin, [bins].
+        confidence: Mean confidence of the rows of each bin, [bins]; NaN for an empty
+            bin.
+        accuracy: Share of right predictions in each bin, [bins]; NaN for an empty bin.
+    """
+
+    edges: np.ndarray
+    counts: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+
+    @classmethod
+    def of(
+        cls, prediction: Predictive, targets: np.ndarray, bins: int
+    ) -> ReliabilityDiagram:
+        """Computes the diagram; see `tfbbb.metrics.reliability_diagram`."""
+        found = binned_confidences(prediction, targets, bins)
+        index, confidence, right = map(np.ravel, found)
+        counts = np.bincount(index, minlength=bins)
+        confidences = np.bincount(index, confidence, minlength=bins)
+        rights = np.bincount(index, right, minlength=bins)
+        edges = np.linspace(0.0, 1.0, bins + 1)
+        with np.errstate(invalid="ignore"):
+            return cls(edges, counts, confidences / counts, rights / counts)
+
+
 def calibration_error_of_targets(
     prediction: Predictive, targets: np.ndarray, weights: np.ndarray, bins: int = 15
 ) -> float:
     """Returns the expected calibration error of weighted rows."""
     found = binned_confidences(prediction, targets, bins)
-    index, confidence, right = (np.ravel(values) for values in found)
+    index, confidence, right = map(np.ravel, found)
     weights = np.repeat(weights, len(index) // len(weights))
     gaps = np.bincount(index, weights * (right - confidence))
     return float(np.abs(gaps).sum() / weights.sum())

@@ -19,7 +19,6 @@ from tfbbb.prediction.recalibration import (
     Recalibration,
 )
 from tfbbb.prediction.recalibration.choice import choose, describe
-from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.recalibration.factors import scaled, scaling
 from tfbbb.prediction.recalibration.fitting import labels_of
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
@@ -58,7 +57,7 @@ class Calibrated:
 
     metrics: Mapping[str, float]
     choice: Config
-    prediction: Predictive | CrossFitted
+    prediction: Predictive
     uncalibrated: Predictive
 
 
@@ -176,7 +175,7 @@ def _input_of(name: str, schema: Schema) -> str | int:
 
 
 def prediction_figures(
-    prediction: Predictive | CrossFitted,
+    prediction: Predictive,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> dict[str, float]:
@@ -190,7 +189,7 @@ def prediction_figures(
 
 
 def drift_reference(
-    prediction: Predictive | CrossFitted,
+    prediction: Predictive,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> DriftReference:

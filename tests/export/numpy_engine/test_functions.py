@@ -2,25 +2,16 @@
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.golden.test_golden import assert_close
-from tests.golden.write import answers_of
-from tfbbb.export.engine import NUMPY
-from tfbbb.export.exported_model import ExportedModel
-from tfbbb.export.manifest import Manifest, ManifestError
+from tfbbb.export.manifest import ManifestError
 from tfbbb.export.numpy_engine.functions import read_functions
-from tfbbb.export.numpy_engine.writer import numpy_functions
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-STORED = sorted(GOLDEN.glob("*/*.json"))
 # f(x) = sum(2 x)^2 of a vector, with an operation that nothing follows from.
 FORM: dict[str, Any] = {
     "root": {"square": {"graph": "f", "captured": [0], "structure": {"square": None}}},
@@ -77,19 +68,6 @@ def test_sizes_are_those_of_each_call():
         x = np.arange(float(size))
         wanted = x.reshape(number, -1)
         np.testing.assert_array_equal(rows(x, np.array(number)), wanted)
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_golden_file_answers_by_numpy_as_it_did(path):
-    stored = json.loads(path.read_text())
-    directory = path.with_suffix("")
-    root = tf.saved_model.load(str(directory))
-    functions = read_functions(numpy_functions(root, {}))
-    model = ExportedModel(functions, Manifest.read(directory), NUMPY)
-    # A function computes what follows from shapes once: it is called again with them.
-    for _ in range(3):
-        found = answers_of(model, stored["rows"])
-        assert_close(found, stored["answers"], path.stem)
 
 
 def places(value):

@@ -5,10 +5,10 @@ from scipy import stats
 import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
+    DrawnModel,
     Known,
     X,
     network,
-    shared_network,
     spread_out,
 )
 from tfbbb.prediction.conformal_reach import FARTHEST, bounds_of_scores
@@ -86,7 +86,7 @@ def test_a_count_that_the_model_thinks_impossible_is_covered():
 
 
 def test_no_bound_is_a_number_that_the_likelihood_excludes():
-    model = network(1, "log_normal")
+    model = DrawnModel(1, "log_normal")
     y = np.random.default_rng(0).beta(0.2, 0.9, size=(99, 1)).clip(1e-6, 1 - 1e-6)
     model.likelihood.adapt(y)
     model.recalibrate(X[:99], y, "conformal_intervals", num_samples=DRAWS)
@@ -120,7 +120,7 @@ def test_bounds_of_targets_bound_quantiles_intervals_and_samples(tmp_path):
 
 
 def test_only_intervals_change():
-    model = shared_network()
+    model = DrawnModel()
     before = model.predictive(X[:50])
     model.recalibrate(X[:50], spread_out(model, X[:50], 3.0), "conformal_intervals")
     after = model.predictive(X[:50])
@@ -135,7 +135,7 @@ def test_only_intervals_change():
 
 
 def test_a_level_that_needs_more_rows_is_refused():
-    model = shared_network()
+    model = DrawnModel()
     model.recalibration = ConformalIntervals([np.arange(20.0).tolist()])
     assert model.recalibration.reach(20 / 21) == [19.0]
     with pytest.raises(ValueError, match=r"takes 99 held-out rows.*level=0\.99"):
@@ -158,7 +158,7 @@ def test_levels_in_single_precision_are_rounded_to_decimals():
 )
 def test_scores_of_another_model_are_refused(units, likelihood, message):
     with pytest.raises(ValueError, match=message):
-        shared_network(units, likelihood).recalibration = ConformalIntervals([[1.0]])
+        DrawnModel(units, likelihood).recalibration = ConformalIntervals([[1.0]])
 
 
 def test_places_of_a_row_are_refused():

@@ -8,10 +8,9 @@ import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    DrawnModel,
     X,
     drawn,
-    network,
-    shared_network,
 )
 from tfbbb.prediction.answers import Answers, more_probable
 from tfbbb.prediction.recalibration import ConformalSets, Temperature
@@ -79,21 +78,21 @@ def test_of_equal_probabilities_the_first_counts_as_more_probable():
 
 
 def test_temperature_and_sets_hold_together():
-    model = network(3, "categorical", spread=1.0)
+    model = DrawnModel(3, "categorical", spread=1.0)
     y = drawn(model, X)
     method = ConformalSets(density=Temperature())
     # The targets are those of the model.
     fitted = model.recalibrate(X, y, method, num_samples=DRAWS)
     assert fitted.density.temperature == pytest.approx(1.0, abs=0.15)
     prediction = model.predictive(FRESH, num_samples=DRAWS)
-    plain = network(3, "categorical", spread=1.0)
+    plain = DrawnModel(3, "categorical", spread=1.0)
     plain.recalibration = fitted.density
     np.testing.assert_allclose(
         prediction.probabilities,
         plain.predictive(FRESH, num_samples=DRAWS).probabilities,
         rtol=1e-6,
     )
-    fresh = drawn(network(3, "categorical", spread=1.0), FRESH, seed=1)
+    fresh = drawn(DrawnModel(3, "categorical", spread=1.0), FRESH, seed=1)
     covered = np.take_along_axis(prediction.prediction_set(0.8), fresh[:, None], 1)
     # Sampling error of the held-out rows and of the fresh ones.
     assert covered.mean() == pytest.approx(0.8, abs=4 * np.sqrt(2 * 0.16 / 2000))
@@ -101,8 +100,8 @@ def test_temperature_and_sets_hold_together():
 
 def test_numbers_and_scores_of_several_targets_are_refused():
     with pytest.raises(ValueError, match="one class, and thus one score"):
-        shared_network(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
+        DrawnModel(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
     with pytest.raises(ValueError, match=r"Prediction sets consist of classes.*Normal"):
-        shared_network().recalibration = ConformalSets([[0.5]])
+        DrawnModel().recalibration = ConformalSets([[0.5]])
     with pytest.raises(ValueError, match="Only classes have prediction sets"):
-        shared_network().predictive(X[:3]).prediction_set(0.9)
+        DrawnModel().predictive(X[:3]).prediction_set(0.9)

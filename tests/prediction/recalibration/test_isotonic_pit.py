@@ -8,9 +8,8 @@ import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    DrawnModel,
     X,
-    network,
-    shared_network,
     spread_out,
 )
 from tfbbb.bayes.likelihoods import Normal
@@ -26,7 +25,7 @@ BENT = IsotonicPIT([0.05, 0.3, 0.6, 0.99], [0.1, 0.2, 0.7, 0.9])
 @functools.cache
 def plain():
     """A model that no test recalibrates."""
-    return network()
+    return DrawnModel()
 
 
 def skewed(x, seed):
@@ -58,13 +57,13 @@ def repeated(model, x, number):
 
 @pytest.fixture(scope="module")
 def bent():
-    model = network()
+    model = DrawnModel()
     model.recalibration = BENT
     return model
 
 
 def test_fresh_rows_have_a_uniform_probability_integral_transform():
-    model = shared_network()
+    model = DrawnModel()
     y = skewed(FRESH, seed=1)
     before = tfbbb.metrics.pit_values(model.predictive(FRESH, num_samples=DRAWS), y)
     assert stats.kstest(before[:, 0], "uniform").statistic > 4.0 * LARGEST_DISTANCE
@@ -122,7 +121,7 @@ def test_draws_follow_the_distribution(bent):
 
 
 def test_rows_with_the_same_targets_share_a_knot():
-    model = network(spread=1e-6)
+    model = DrawnModel(spread=1e-6)
     prediction = model.predictive(X[:100])
     y = np.where(
         np.arange(100)[:, None] < 60, prediction.mean, prediction.quantile(0.9)
@@ -134,7 +133,7 @@ def test_rows_with_the_same_targets_share_a_knot():
 
 
 def test_targets_far_outside_are_refused():
-    model = network(1, Normal(scale=1.0))
+    model = DrawnModel(1, Normal(scale=1.0))
     y = spread_out(model, X[:100], 50.0)
     with pytest.raises(ValueError, match=r"lie so far out.*Received: F\(y\) from"):
         model.recalibrate(X[:100], y, "isotonic_pit")
@@ -152,7 +151,7 @@ def test_likelihoods_without_a_density_of_one_target_are_refused(
     units, likelihood, message
 ):
     with pytest.raises(ValueError, match=message):
-        shared_network(units, likelihood).recalibration = BENT
+        DrawnModel(units, likelihood).recalibration = BENT
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from tests.prediction.recalibration.known_models import DRAWS, X, drawn, network
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    DrawnModel,
+    X,
+    drawn,
+    network,
+)
 from tfbbb.bayes.likelihoods import Categorical
 from tfbbb.prediction.recalibration import Platt, VectorScaling, choose
 from tfbbb.prediction.recalibration.factors import scaled
@@ -105,13 +111,13 @@ def test_few_rows_hardly_move_a_class():
 
 def test_a_factor_divides_all_logits():
     found = scaled(
-        Platt(0.5, [0.2, 0.4]), network(2, "categorical").likelihood, 2.0, 1.0
+        Platt(0.5, [0.2, 0.4]), DrawnModel(2, "categorical").likelihood, 2.0, 1.0
     )
     assert found == Platt(0.25, [0.1, 0.2])
 
 
 def test_logits_of_classes_are_needed():
-    model = network(1, "normal")
+    model = DrawnModel(1, "normal")
     with pytest.raises(ValueError, match=r"Only classes have logits.*Received"):
         model.recalibrate(X[:50], np.zeros(50, int), "platt")
 

@@ -8,10 +8,10 @@ import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    DrawnModel,
     X,
     drawn,
     network,
-    shared_network,
     spread_out,
 )
 from tfbbb import recalibration
@@ -33,7 +33,7 @@ FITTED = [
 
 def network_for(fitted):
     of_classes = isinstance(fitted, Temperature)
-    return shared_network(3, "categorical") if of_classes else shared_network()
+    return network(3, "categorical") if of_classes else network()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def network_for(fitted):
     ],
 )
 def test_the_automatic_method_suits_the_likelihood(units, likelihood, expected):
-    model = network(units, likelihood, spread=1.0)
+    model = DrawnModel(units, likelihood, spread=1.0)
     y = drawn(model, ROWS)
     found = tfbbb.recalibrate(model, ROWS, y, num_samples=DRAWS)
     assert type(found) is expected
@@ -57,7 +57,7 @@ def test_the_automatic_method_suits_the_likelihood(units, likelihood, expected):
 
 
 def test_a_method_is_a_name_or_an_object():
-    model = shared_network()
+    model = DrawnModel()
     y = spread_out(model, ROWS, 2.0)
     first = model.recalibrate(ROWS, y, "variance_scaling", num_samples=DRAWS)
     # Fitted on the model itself, not on what it was recalibrated to.
@@ -67,7 +67,7 @@ def test_a_method_is_a_name_or_an_object():
 
 
 def test_none_removes_the_recalibration():
-    model = shared_network()
+    model = DrawnModel()
     before = model.predictive(ROWS).variance
     model.recalibration = VarianceScaling(2.0)
     kept = model.predictive(ROWS)
@@ -133,14 +133,14 @@ def test_an_unknown_method_is_refused():
     with pytest.raises(
         ValueError, match=r"'conformal_intervals'.*recalibration='sigmoid'"
     ):
-        shared_network().recalibrate(ROWS, np.zeros(100), "sigmoid")
+        DrawnModel().recalibrate(ROWS, np.zeros(100), "sigmoid")
 
 
 @pytest.mark.parametrize(
     ("method", "rows"), [("variance_scaling", 20), ("isotonic_pit", 50)]
 )
 def test_too_few_rows_are_refused(method, rows):
-    model = shared_network()
+    model = DrawnModel()
     y = drawn(model, ROWS)
     with pytest.raises(
         ValueError, match=rf"needs {rows} held-out rows.*{rows - 1} rows"
@@ -159,7 +159,7 @@ def test_too_few_rows_are_refused(method, rows):
     ],
 )
 def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
-    model = shared_network()
+    model = DrawnModel()
     model.recalibration = VarianceScaling(2.0)
     with pytest.raises(ValueError, match=message):
         model.recalibrate(ROWS, y)
@@ -177,7 +177,9 @@ def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
     ids=str,
 )
 def test_a_row_of_weight_two_counts_as_two_rows(units, likelihood, method):
-    model = shared_network(units, likelihood, 1.0)
+    # Of gamma, a knot more or less moves the ends of few draws far.
+    make = network if likelihood == "gamma" else DrawnModel
+    model = make(units, likelihood, 1.0)
     x, options = X[:400], {"num_samples": DRAWS}
     y = drawn(model, x)
     if likelihood == "normal":
@@ -213,4 +215,4 @@ def test_a_row_of_weight_two_counts_as_two_rows(units, likelihood, method):
 )
 def test_weights_that_are_none_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
-        shared_network().recalibrate(ROWS, X[:100, :1], sample_weight=weights)
+        DrawnModel().recalibrate(ROWS, X[:100, :1], sample_weight=weights)

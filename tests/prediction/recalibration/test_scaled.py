@@ -4,8 +4,8 @@ import pytest
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    DrawnModel,
     X,
-    shared_network,
     spread_out,
 )
 from tfbbb.prediction.recalibration import (
@@ -19,7 +19,7 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY
 
 @pytest.mark.parametrize("by", [None, 0])
 def test_distances_and_conformal_intervals_grow_by_their_own_factors(by):
-    model = shared_network()
+    model = DrawnModel()
     x = np.round(X[:200])
     prediction = model.predictive(x, num_samples=DRAWS)
     y = spread_out(model, x, 2.0)
@@ -34,12 +34,12 @@ def test_distances_and_conformal_intervals_grow_by_their_own_factors(by):
     np.testing.assert_allclose(after.mean, before.mean)
     lengths = [np.subtract(*p.interval(0.8)[::-1]) for p in (before, after)]
     # The mixture of the draws is nearly normal.
-    np.testing.assert_allclose(lengths[1], 0.25 * lengths[0], rtol=1e-3)
+    np.testing.assert_allclose(lengths[1], 0.25 * lengths[0], rtol=1e-2)
     assert len(model.recalibration.group_values) == len(fitted.group_values)
 
 
 def test_sets_keep_their_scores():
-    likelihood = shared_network(3, "categorical").likelihood
+    likelihood = DrawnModel(3, "categorical").likelihood
     sets = ConformalSets([[0.0, 0.3, 0.99]])
     found = scaled(sets, likelihood, 0.5, 0.25)
     assert found.scores == sets.scores
@@ -47,6 +47,6 @@ def test_sets_keep_their_scores():
 
 
 def test_without_a_recalibration_there_is_one_of_the_factor():
-    likelihood = shared_network().likelihood
+    likelihood = DrawnModel().likelihood
     assert scaled(IDENTITY, likelihood, 0.5, 0.25).factors == (0.5,)
     assert scaled(IDENTITY, likelihood, 1.0, 1.0) == IDENTITY

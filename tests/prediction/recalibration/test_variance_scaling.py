@@ -5,9 +5,8 @@ import pytest
 import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
+    DrawnModel,
     X,
-    network,
-    shared_network,
     spread_out,
 )
 from tfbbb.bayes.likelihoods import LogNormal, MultivariateNormal, Normal, StudentT
@@ -16,7 +15,7 @@ from tfbbb.prediction.recalibration import VarianceScaling
 
 @pytest.fixture(scope="module")
 def model():
-    return network(2, Normal(scale=1.0))
+    return DrawnModel(2, Normal(scale=1.0))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def scaled(model, raw):
 
 def test_a_normal_without_epistemic_variance_has_a_closed_form_factor():
     # Laves et al. (2020): the maximum is where c^2 is the mean squared standard score.
-    model = network(spread=1e-6)
+    model = DrawnModel(spread=1e-6)
     y = spread_out(model, X, 3.0)
     prediction = model.predictive(X)
     scores = (y - prediction.mean) / prediction.stddev
@@ -53,7 +52,7 @@ def test_a_normal_without_epistemic_variance_has_a_closed_form_factor():
     ids=["normal", "student_t", "multivariate_normal"],
 )
 def test_the_factor_of_every_target_is_recovered(units, likelihood):
-    model = network(units, likelihood)
+    model = DrawnModel(units, likelihood)
     y = spread_out(model, X, [2.0, 0.5])
     found = model.recalibrate(X, y, num_samples=DRAWS).factors
     # The Fisher information of a scale is (2 df / (df + 3)) / c^2 under Student's t
@@ -74,7 +73,7 @@ def test_the_mean_stays_and_variances_scale_with_the_square(raw, scaled):
 
 
 def test_the_part_between_members_is_scaled_too():
-    model = network(members=2)
+    model = DrawnModel(members=2)
     before = model.predictive(X[:5]).between_members
     model.recalibration = VarianceScaling(3.0)
     np.testing.assert_allclose(model.predictive(X[:5]).between_members, 9.0 * before)
@@ -104,16 +103,16 @@ def test_draws_have_the_moments(scaled):
 )
 def test_targets_with_bounds_are_refused(units, likelihood):
     with pytest.raises(ValueError, match=r"beyond their bounds.*Received: likelihood="):
-        shared_network(units, likelihood).recalibration = VarianceScaling(2.0)
+        DrawnModel(units, likelihood).recalibration = VarianceScaling(2.0)
 
 
 def test_factors_of_other_targets_are_refused():
     with pytest.raises(
         ValueError, match=r"The model has 1 targets.*Received: factors="
     ):
-        shared_network().recalibration = VarianceScaling([1.0, 2.0])
+        DrawnModel().recalibration = VarianceScaling([1.0, 2.0])
     with pytest.raises(ValueError, match=r"No factor from 1/128 to 128.*Received"):
-        shared_network().recalibrate(X[:50], np.full(50, 1e6))
+        DrawnModel().recalibrate(X[:50], np.full(50, 1e6))
 
 
 def test_a_row_of_several_places_has_the_density_of_each():

@@ -75,7 +75,7 @@ def test_crps_of_counts_equals_the_sum_over_integers(rate):
 
 
 def test_crps_is_proper():
-    prediction = normals(rows=600)
+    prediction = normals(rows=600, draws=2)
     y = values(prediction)
     locations, scales = prediction.components.args
     own = crps(prediction, y, per_row=True)

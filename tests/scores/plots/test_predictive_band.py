@@ -69,7 +69,7 @@ def test_data_are_dots_of_the_chosen_target():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"level": 1.0}, "`level` must be a number strictly between 0 and 1"),
+        ({"level": 1.0}, "`level` is a probability and must lie strictly"),
         ({"target": 1}, "`target` must be the index of one of 1 targets"),
         ({"x": [1.0, 2.0]}, "Received: lengths {'prediction': 3, 'x': 2}"),
         ({"x": np.ones((3, 2))}, "`x` must be an array of shape"),

@@ -2,7 +2,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.metrics.known_predictions import Classes
 from tests.scores.plots.normal_prediction import measured
 from tfbbb.scores.plots import reliability_diagram
 
@@ -35,12 +34,3 @@ def test_the_strip_above_counts_the_rows():
     assert [bar.get_height() for bar in strip.patches] == [0, 10, 40, 50]
     assert [bar.get_x() for bar in strip.patches] == [0, 25, 50, 75]
     assert strip.get_xlim() == axes.get_xlim()
-
-
-def test_a_prediction_is_measured_in_the_requested_bins():
-    probabilities = [[[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.02, 0.98]]]
-    axes = reliability_diagram(
-        Classes(probabilities), [0, 1, 1, 1], bins=2, axes=Figure().subplots()
-    )
-    dots = np.concatenate([dots.get_offsets() for dots in axes.collections[1:]])
-    np.testing.assert_allclose(dots, [[100 * 0.795, 75.0]])

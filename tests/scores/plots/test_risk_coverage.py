@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from sklearn.metrics import accuracy_score
 
 from tests.scores.metrics.known_predictions import Classes
-from tests.scores.plots.normal_prediction import NormalPrediction
+from tfbbb.scores.metrics import risk_coverage_curve
 from tfbbb.scores.plots import risk_coverage
 
 
@@ -20,20 +19,14 @@ def curves(axes):
     return {line.get_label().rsplit(" (")[0]: line.get_data() for line in axes.lines}
 
 
-def test_the_risk_is_the_error_rate_of_certain_rows(of_classes):
-    prediction, y = of_classes
+def test_curves_are_those_of_the_metric(of_classes):
     by = ["entropy", "mutual_information"]
-    drawn = curves(risk_coverage(prediction, y, by=by, axes=Figure().subplots()))
-    predicted = prediction.probabilities.argmax(axis=1)
+    drawn = curves(risk_coverage(*of_classes, by=by, axes=Figure().subplots()))
     for name in by:
-        surest = np.argsort(getattr(prediction, name))
+        curve = risk_coverage_curve(*of_classes, by=name)
         coverage, risk = drawn[name.replace("_", " ")]
-        np.testing.assert_allclose(coverage, 2.0 * np.arange(1, 51))
-        expected = [
-            1.0 - accuracy_score(y[surest[:n]], predicted[surest[:n]])
-            for n in range(1, 51)
-        ]
-        np.testing.assert_allclose(risk, expected, atol=1e-12)
+        np.testing.assert_allclose(coverage, 100.0 * curve.coverage)
+        np.testing.assert_array_equal(risk, curve.risk)
 
 
 def test_no_order_of_the_rows_is_better_than_the_oracle(of_classes):
@@ -44,17 +37,6 @@ def test_no_order_of_the_rows_is_better_than_the_oracle(of_classes):
     # The random order and all others end at the loss of all rows.
     assert drawn["random"][1] == [oracle[-1]] * 2
     assert oracle[-1] == pytest.approx(entropy[-1])
-
-
-def test_rows_of_numbers_are_in_the_order_of_their_variances():
-    mean = np.zeros((3, 2))
-    variance = np.array([[5.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
-    prediction = NormalPrediction(mean, 0.0 * mean, variance)
-    y = np.array([[3.0, 1.0], [0.0, 2.0], [1.0, 1.0]])
-    axes = risk_coverage(prediction, y, axes=Figure().subplots())
-    # Squared errors, averaged over the targets: 5, 2 and 1.
-    np.testing.assert_allclose(curves(axes)["variance"][1], [2, 3 / 2, 8 / 3])
-    np.testing.assert_allclose(curves(axes)["oracle"][1], [1, 3 / 2, 8 / 3])
 
 
 @pytest.mark.parametrize(

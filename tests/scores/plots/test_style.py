@@ -4,9 +4,39 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from tests.scores.plots.normal_prediction import UniformPrediction
-from tests.scores.plots.pictures import PICTURES
+from tests.scores.plots.normal_prediction import (
+    NormalPrediction,
+    UniformPrediction,
+    measured,
+)
 from tfbbb import plots
+
+X = np.linspace(-1.0, 1.0, 30)
+MEAN = np.sin(X)[:, np.newaxis]
+NORMAL = NormalPrediction(MEAN, 0.04 + 0.1 * MEAN**2, np.full_like(MEAN, 0.09))
+Y = MEAN + NORMAL.stddev * np.random.default_rng(0).normal(size=MEAN.shape)
+HISTORY = {
+    "nll": 1.0 + np.exp(-X),
+    "loss": 2.0 + np.exp(-X),
+    "val_nll": 1.1 + np.exp(-X),
+    "temperature": np.minimum(X + 1.0, 1.0),
+}
+# A picture of each plot.
+PICTURES = {
+    "calibration_curve": lambda axes: plots.calibration_curve(NORMAL, Y, axes=axes),
+    "elbo_curve": lambda axes: plots.elbo_curve(HISTORY, axes=axes),
+    "intervals": lambda axes: plots.intervals(NORMAL, Y, axes=axes),
+    "pit_histogram": lambda axes: plots.pit_histogram(NORMAL, Y, axes=axes),
+    "predictive_band": lambda axes: plots.predictive_band(
+        NORMAL, X, data=(X, Y), axes=axes
+    ),
+    "reliability_diagram": lambda axes: plots.reliability_diagram(
+        *measured([5, 50, 40], [0.4, 0.6, 0.9], [2, 30, 30]), bins=10, axes=axes
+    ),
+    "risk_coverage": lambda axes: plots.risk_coverage(
+        NORMAL, Y, by=["variance", "epistemic"], axes=axes
+    ),
+}
 
 
 def test_every_plot_has_a_picture():

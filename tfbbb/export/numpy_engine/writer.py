@@ -79,8 +79,6 @@ def numpy_functions(root: tf.Module, signatures: Mapping[str, Any]) -> bytes:
     described: dict[str, Json] = {
         "methods": {name: writer.module(x) for name, x in root.methods.items()}
     }
-    if hasattr(root, "groups"):
-        described["groups"] = writer.function(root.groups)
     if hasattr(root, "familiarity"):
         described["familiarity"] = writer.module(root.familiarity)
     if writer.missing:

@@ -45,7 +45,7 @@ class Choice:
     """
 
     recalibration: Recalibration | None
-    prediction: Predictive | CrossFitted
+    prediction: Predictive
     report: Config
 
 
@@ -176,7 +176,7 @@ class _Trial:
         except ValueError as error:
             return f"{describe(method)} cannot be fitted: {error}."
 
-    def score(self, name: str, prediction: Predictive | CrossFitted) -> Config:
+    def score(self, name: str, prediction: Predictive) -> Config:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.rows.targets)
         covered = self._covered(prediction, _LEVELS)
@@ -201,14 +201,14 @@ class _Trial:
         self.tried.append({"name": name, "log_likelihood": log_likelihood, **summary})
         return scores
 
-    def squared_error(self, prediction: Predictive | CrossFitted) -> float:
+    def squared_error(self, prediction: Predictive) -> float:
         """Returns the mean squared error, never 0; 1 for classes."""
         if self.is_classes:
             return 1.0
         errors = np.asarray(prediction.mean) - self.rows.targets
         return self._mean(np.square(errors)) or 1e-300
 
-    def groups(self, prediction: Predictive | CrossFitted) -> list[Config]:
+    def groups(self, prediction: Predictive) -> list[Config]:
         """Returns the number of rows and the coverage of each group."""
         labels = self.rows.labels
         assert labels is not None
@@ -229,7 +229,7 @@ class _Trial:
         return sorted(found, key=lambda group: -group["num_rows"])
 
     def _covered(
-        self, prediction: Predictive | CrossFitted, levels: Sequence[float]
+        self, prediction: Predictive, levels: Sequence[float]
     ) -> list[np.ndarray]:
         """Returns whether intervals or sets of each level contain the targets."""
         if not self.is_classes:
@@ -241,7 +241,7 @@ class _Trial:
             for level in levels
         ]
 
-    def interval_score(self, prediction: Predictive | CrossFitted) -> float:
+    def interval_score(self, prediction: Predictive) -> float:
         """Returns the interval score, averaged over levels, rows and targets.
 
         Unlike the coverage, it takes a search for quantiles; 1 for classes.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import keras
+from tfbbb.base.nested import leaves
 from tfbbb.base.row_weights import weighted_scores
-from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
+from tfbbb.base.types import ArrayLike, Config, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.conformal_reach import conformal_reach
@@ -155,49 +156,48 @@ class Conformal(Recalibration):
             if len(kept) >= LEAST_ROWS_OF_GROUP:
                 values.append(value)
                 group_scores.append(kept.T.tolist())
-        return type(self)(
-            _kept_scores(scores, weights).T.tolist(),
-            None if density == IDENTITY else density,
-            by,
-            values,
-            group_scores,
-        )
+        kept = _kept_scores(scores, weights).T.tolist()
+        return type(self)(kept, _or_none(density), by, values, group_scores)
 
     def of_target(self, target: int) -> Self:
         density = self._density.of_target(target)
-        return type(self)(
-            [self.scores[target]],
-            None if density == IDENTITY else density,
-            self.by,
-            self.group_values,
-            [[scores[target]] for scores in self.group_scores],
-        )
+        return self._of_scores(lambda scores: [scores[target]], density)
 
     def with_density(self, density: Recalibration, factor: float) -> Self:
         """Returns a recalibration with the same groups and another density."""
         factor = factor if self.scores_are_distances else 1.0
+        return self._of_scores(
+            lambda scores: [[factor * x for x in of_target] for of_target in scores],
+            density,
+        )
+
+    def _of_scores(
+        self, change: Callable[[Scores], Scores], density: Recalibration
+    ) -> Self:
         return type(self)(
-            _times(factor, self.scores),
-            None if density == IDENTITY else density,
+            change(self.scores),
+            _or_none(density),
             self.by,
             self.group_values,
-            [_times(factor, scores) for scores in self.group_scores],
+            list(map(change, self.group_scores)),
         )
 
     def reach(self, level: ArrayLike, groups: np.ndarray | None = None) -> np.ndarray:
         return conformal_reach(self.scores, level, groups, self.group_scores)
 
-    def groups(self, inputs: Structure) -> tf.Tensor | None:
+    def groups(self, inputs: Structure) -> np.ndarray | None:
         if self.by is None:
             return None
         return self.group_numbers(column_of(inputs, self.by))
 
-    def group_numbers(self, labels: ArrayLike) -> tf.Tensor | None:
+    def group_numbers(self, labels: ArrayLike) -> np.ndarray | None:
         # From 1, and 0 for no group.
-        column = tf.convert_to_tensor(labels)
-        found = tf.zeros([tf.shape(column)[0]], tf.int32)
+        column = np.asarray(labels)
+        found = np.zeros(len(column), np.int32)
         for number, value in enumerate(self.group_values, start=1):
-            found = tf.where(_is_in_group(column, value), number, found)
+            missing = value is None
+            same = np.isnan(column) if missing else column == column.dtype.type(value)
+            found[same] = number
         return found
 
 
@@ -265,7 +265,6 @@ class ConformalIntervals(Conformal):
             numbers of scores, or a group has no scores.
     """
 
-    central_intervals = False
     scores_are_distances = True
 
     def check(self, likelihood: Likelihood) -> None:
@@ -366,18 +365,17 @@ def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return np.random.default_rng(0).permutation(scores)[:MOST_SCORES]
 
 
-def column_of(inputs: ArrayLike, by: str | int) -> Tensor:
+def column_of(inputs: Any, by: str | int) -> np.ndarray:
     """Returns the values of an input by its name, or by its index in a matrix."""
     if isinstance(by, str):
-        column = tf.convert_to_tensor(inputs[by])
-        return column[:, 0] if len(column.shape) == 2 else column
-    return tf.convert_to_tensor(tf.nest.flatten(inputs)[0])[:, by]
-
-
-def _is_in_group(column: tf.Tensor, value: str | float | None) -> tf.Tensor:
-    if value is None:
-        return tf.math.is_nan(column)
-    return tf.equal(column, tf.constant(value, column.dtype))
+        column = np.asarray(inputs[by])
+        column = column[:, 0] if column.ndim == 2 else column
+    else:
+        column = np.asarray(leaves(inputs)[0])[:, by]
+    if column.dtype.kind != "O":
+        return column
+    # TensorFlow's texts.
+    return np.array([x.decode() if isinstance(x, bytes) else x for x in column])
 
 
 def _groups(labels: ArrayLike) -> list[tuple[str | float | None, np.ndarray]]:
@@ -393,8 +391,8 @@ def _groups(labels: ArrayLike) -> list[tuple[str | float | None, np.ndarray]]:
     return found
 
 
-def _times(factor: float, scores: Scores) -> Scores:
-    return [[factor * x for x in of_target] for of_target in scores]
+def _or_none(density: Recalibration) -> Recalibration | None:
+    return None if density == IDENTITY else density
 
 
 def _sorted_scores(scores: Scores) -> tuple[tuple[float, ...], ...]:

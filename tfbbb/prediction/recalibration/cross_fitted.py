@@ -1,14 +1,15 @@
 """Predictions whose rows are recalibrated by other rows."""
 
-import copy
-from collections.abc import Callable, Hashable, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.questions import Question
 from tfbbb.prediction.recalibration.from_outputs import apply
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
@@ -52,18 +53,13 @@ class HeldOut:
         return method.fitted(*rows, **groups)
 
 
-class CrossFitted:
+class CrossFitted(Predictive):
     """The recalibrated prediction of rows, none of which its recalibration has seen.
 
     Scores of a recalibration on the rows that it was fitted to are too good. Here the
     rows are split at random into folds, and the recalibration of each fold is fitted to
     the rows of the other folds; it raises ValueError if it cannot be fitted to some.
-    Functions of `tfbbb.metrics` score the result as a `tfbbb.Predictive`, whose names
-    it has.
     """
-
-    # Each row has all its targets.
-    mask = None
 
     def __init__(self, method: Recalibration, rows: HeldOut):
         generator = np.random.default_rng(0)
@@ -74,8 +70,6 @@ class CrossFitted:
             fold = draw_folds(together, FOLDS, generator=generator)
             parts = [np.flatnonzero(fold == number) for number in range(FOLDS)]
         self._parts: list[tuple[np.ndarray, Predictive]] = []
-        # Of the latest levels: quantiles are searched for, and scores share them.
-        self._bounds: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
         for places in parts:
             left_out = rows.take(places)
             fitted = rows.take(np.setdiff1d(order, places)).fit(method)
@@ -84,81 +78,46 @@ class CrossFitted:
                 groups = fitted.group_numbers(left_out.labels)
             part = apply(fitted, rows.likelihood, left_out.prediction, groups)
             self._parts.append((places, part))
+        # The draws are those of all rows; the answers of a part check arguments.
+        whole = vars(rows.prediction)
+        vars(self).update({**whole, "answers": self._parts[0][1].answers})
+        vars(self).pop("_summary", None)
+        # Of the latest levels: quantiles are searched for, and scores share them.
+        self._latest: dict[tuple[Any, ...], np.ndarray] = {}
 
-    @property
-    def discrete(self) -> bool:
-        return self._parts[0][1].discrete
+    def _answer(self, question: Question, *arrays: np.ndarray) -> np.ndarray:
+        if not question.takes_levels:
+            return self._join(lambda x, *own: x._answer(question, *own), *arrays)
+        key = question.name, *np.ravel(arrays)
+        if key not in self._latest:
+            self._latest = {key: self._join(lambda x: x._answer(question, *arrays))}
+        return self._latest[key]
 
-    @property
-    def masses(self) -> tuple[float, ...]:
-        return self._parts[0][1].masses
-
-    @property
-    def central_intervals(self) -> bool:
-        return self._parts[0][1].central_intervals
-
-    @property
-    def mean(self) -> np.ndarray:
-        return self._join(lambda part: part.mean)
-
-    @property
-    def stddev(self) -> np.ndarray:
-        return self._join(lambda part: part.stddev)
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        return self._join(lambda part: part.probabilities)
-
-    def log_prob(self, y: ArrayLike) -> np.ndarray:
-        return self._join(Predictive.log_prob, y)
-
-    def cdf(self, y: ArrayLike) -> np.ndarray:
-        return self._join(Predictive.cdf, y)
-
-    def quantile(self, p: float | Sequence[float]) -> np.ndarray:
-        return self._join(lambda part: part.quantile(p))
-
-    def interval(
-        self, level: float | Sequence[float] = 0.9, *, joint: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        key = tuple(np.ravel(level)), np.ndim(level), joint
-        if key not in self._bounds:
-            bounds = self._join(
-                lambda part: np.stack(part.interval(level, joint=joint), axis=1)
-            )
-            self._bounds = {key: (bounds[:, 0], bounds[:, 1])}
-        return self._bounds[key]
+    @functools.cached_property
+    def _summary(self) -> dict[str, np.ndarray]:
+        names = self._parts[0][1]._summary
+        return {name: self._join(lambda x, n=name: x._summary[n]) for name in names}
 
     def reach(self, levels: Sequence[float], *, joint: bool = False) -> np.ndarray:
         return self._join(lambda part: part.reach(levels, joint=joint))
 
-    def prediction_set(self, level: float = 0.9) -> np.ndarray:
-        return self._join(lambda part: part.prediction_set(level))
+    def of_target(self, target: int) -> Self:
+        parts = [(rows, part.of_target(target)) for rows, part in self._parts]
+        changes = {"answers": parts[0][1].answers, "_parts": parts, "_latest": {}}
+        return super().of_target(target)._with(**changes)
 
-    def of_target(self, target: int) -> "CrossFitted":
-        alone = copy.copy(self)
-        alone._bounds = {}
-        alone._parts = [(rows, part.of_target(target)) for rows, part in self._parts]
-        return alone
-
-    def take(self, rows: np.ndarray) -> "CrossFitted":
+    def take(self, rows: np.ndarray) -> Self:
         places = np.full(len(self), -1)
         places[rows] = np.arange(len(rows))
-        taken = copy.copy(self)
-        taken._bounds = {}
-        taken._parts = [
+        parts = [
             (places[of_part][chosen], part.take(chosen))
             for of_part, part in self._parts
             if len(chosen := np.flatnonzero(places[of_part] >= 0))
         ]
-        return taken
-
-    def __len__(self) -> int:
-        return sum(len(rows) for rows, _ in self._parts)
+        return super().take(rows)._with(_parts=parts, _latest={})
 
     def _join(self, values: Callable[..., np.ndarray], *given: ArrayLike) -> np.ndarray:
         """Joins what the parts return, given their rows of some arrays."""
-        arrays = [np.asarray(array) for array in given]
-        found = [values(part, *(x[rows] for x in arrays)) for rows, part in self._parts]
+        found = [values(part, *(x[rows] for x in given)) for rows, part in self._parts]
         back = np.argsort(np.concatenate([rows for rows, _ in self._parts]))
         return np.concatenate(list(map(np.asarray, found)))[back]

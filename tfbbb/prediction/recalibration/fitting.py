@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.row_weights import effective_rows, one_weight
 from tfbbb.base.types import ArrayLike
@@ -175,15 +174,12 @@ def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:
     """
     tensors = input_tensors(model, x)
     try:
-        values = column_of(tensors, by).numpy()
-    except (KeyError, IndexError, TypeError, ValueError, tf.errors.OpError):
+        return column_of(tensors, by)
+    except (KeyError, IndexError, TypeError, ValueError):
         raise ValueError(
             "`by` must be the name of an input column, or the index of a column of the "
             f"input matrix. Received: by={by!r}"
         ) from None
-    if values.dtype.kind == "O":
-        return np.array([text.decode() for text in values])
-    return np.asarray(values)
 
 
 def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conformal:

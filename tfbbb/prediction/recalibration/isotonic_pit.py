@@ -24,6 +24,8 @@ from tfbbb.prediction.result import Predictive
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.
 _FARTHEST = 8.0
+# From the outermost knots to the ends of the map: no score is farther.
+_BEYOND = 100.0
 # The recalibrated scores up to this one must be within `_FARTHEST`: those of all but
 # 0.3 % of the targets.
 _NEEDED = 3.0
@@ -100,7 +102,7 @@ class IsotonicPIT(Recalibration):
     @functools.cached_property
     def _map(self) -> _PiecewiseLinear:
         """The map of normal scores."""
-        return _PiecewiseLinear(ops.ndtri(self.pit), ops.ndtri(self.levels))
+        return _PiecewiseLinear(*map(ops.ndtri, map(np.array, (self.pit, self.levels))))
 
     def get_config(self) -> Config:
         return {"pit": list(self.pit), "levels": list(self.levels)}
@@ -179,7 +181,7 @@ class IsotonicPIT(Recalibration):
         return {**found, "mean": mean, "mean_standard_error": error}
 
     def quantiles(self, mixture: Mixture, levels: ArrayLike) -> Tensor:
-        scores = ops.ndtri(ops.cast(levels, "float64"))
+        scores = ops.ndtri(np.asarray(levels, np.float64))
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
     def cdf(self, mixture: Mixture, values: ArrayLike) -> Tensor:
@@ -191,17 +193,17 @@ class IsotonicPIT(Recalibration):
         """Returns the targets and `log R'(F(y))`, [rows, ...]."""
         score = _score(mixture.cdf(targets))
         mapped, slope = self._map(score), self._map.slope(score)
-        change = 0.5 * (ops.square(score) - ops.square(mapped)) + ops.log(slope)
-        return targets, ops.reduce_sum(change, axis=-1)
+        change = 0.5 * (np.square(score) - np.square(mapped)) + np.log(slope)
+        return targets, change.sum(axis=-1)
 
     def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> Tensor:
         # By quantiles: R acts on the mixture, not on the draws of a component.
-        scores = ops.cast(noise[..., :1], "float64")
+        scores = np.asarray(noise[..., :1], np.float64)
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
-    def _raw_score(self, score: Tensor) -> Tensor:
+    def _raw_score(self, score: ArrayLike) -> np.ndarray:
         """Returns the normal quantile of `R^-1(p)` from the normal quantile of p."""
-        return ops.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
+        return np.clip(self._map.inverse(score), -_FARTHEST, _FARTHEST)
 
     def _quadrature(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns nodes and weights of averages under a standard normal, [Q] each."""
@@ -220,13 +222,13 @@ class IsotonicPIT(Recalibration):
         return nodes, weights / weights.sum()
 
 
-def _score(below: Tensor) -> Tensor:
+def _score(below: ArrayLike) -> np.ndarray:
     """Returns normal quantiles, [...], clipped to `_FARTHEST`."""
-    return ops.clip_by_value(ops.ndtri(below), -_FARTHEST, _FARTHEST)
+    return np.clip(ops.ndtri(below), -_FARTHEST, _FARTHEST)
 
 
-def _probability(score: Tensor) -> Tensor:
-    return 0.5 * ops.erfc(-score * math.sqrt(0.5))
+def _probability(score: ArrayLike) -> np.ndarray:
+    return 0.5 * ops.erfc(-np.asarray(score) * math.sqrt(0.5))
 
 
 class _PiecewiseLinear:
@@ -236,32 +238,21 @@ class _PiecewiseLinear:
     """
 
     def __init__(self, places: np.ndarray, values: np.ndarray):
-        self.places = np.asarray(places, dtype=np.float64)
-        self.values = np.asarray(values, dtype=np.float64)
-        if not len(self.places):
-            self.places = self.values = np.array([0.0, 1.0])
+        if not len(places):
+            places = values = np.array([0.0, 1.0])
+        beyond = np.array([-_BEYOND, _BEYOND])
+        slope = (values[-1] - values[0]) / (places[-1] - places[0])
+        self.values = values
+        self._x = np.insert(places + 0.0, [0, len(places)], places[[0, -1]] + beyond)
+        ends = values[[0, -1]] + slope * beyond
+        self._y = np.insert(values + 0.0, [0, len(values)], ends)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return _through(x, self.places, self.values)
+    def __call__(self, x: ArrayLike) -> np.ndarray:
+        return np.interp(x, self._x, self._y)
 
-    def inverse(self, y: Tensor) -> Tensor:
-        return _through(y, self.values, self.places)
+    def inverse(self, y: ArrayLike) -> np.ndarray:
+        return np.interp(y, self._y, self._x)
 
-    def slope(self, x: Tensor) -> Tensor:
-        slopes = _slopes(self.places, self.values)
-        beyond = x[..., ops.newaxis] > ops.constant(self.places, x.dtype)
-        steps = ops.constant(np.diff(slopes), x.dtype)
-        return slopes[0] + ops.reduce_sum(ops.where(beyond, steps, 0.0), axis=-1)
-
-
-def _through(x: Tensor, places: np.ndarray, values: np.ndarray) -> Tensor:
-    slopes = _slopes(places, values)
-    beyond = ops.relu(x[..., ops.newaxis] - ops.constant(places, x.dtype))
-    bends = ops.matvec(beyond, ops.constant(np.diff(slopes), x.dtype))
-    return values[0] + slopes[0] * (x - places[0]) + bends
-
-
-def _slopes(places: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Returns the slopes before, between and after the knots, [m + 1]."""
-    outside = (values[-1] - values[0]) / (places[-1] - places[0])
-    return np.array([outside, *np.diff(values) / np.diff(places), outside])
+    def slope(self, x: ArrayLike) -> np.ndarray:
+        slopes = np.diff(self._y) / np.diff(self._x)
+        return slopes[np.searchsorted(self._x[1:-1], x)]

@@ -31,14 +31,12 @@ class Recalibration(Strategy):
     Attributes:
         least_rows: Smallest number of rows for a fit.
         acts_on_outputs: Whether the recalibration changes the outputs of the network.
-        central_intervals: Whether intervals leave out equal tails of their level.
         conformal: Whether intervals or prediction sets have guaranteed coverage: see
             `tfbbb.recalibration.conformal.Conformal`.
     """
 
     least_rows: int = 1
     acts_on_outputs: bool = False
-    central_intervals: bool = True
     conformal: bool = False
 
     @property
@@ -104,11 +102,11 @@ class Recalibration(Strategy):
         """
         raise NotImplementedError(f"{type(self).__name__} is not conformal.")
 
-    def groups(self, inputs: Structure) -> Tensor | None:
+    def groups(self, inputs: Structure) -> np.ndarray | None:
         """Returns the index of each row's group, [rows]; None without groups."""
         return None
 
-    def group_numbers(self, labels: ArrayLike) -> Tensor | None:
+    def group_numbers(self, labels: ArrayLike) -> np.ndarray | None:
         """Returns the index of the group of each label, [rows]; None without groups."""
         return None
 

@@ -9,8 +9,8 @@ plotting.
 """
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.prediction.reliability import ReliabilityDiagram
 from tfbbb.prediction.survival_scores import concordance, integrated_brier_score
+from tfbbb.prediction.target_scores import ReliabilityDiagram
 from tfbbb.scores.metrics.calibration import (
     CalibrationCurve,
     PITHistogram,

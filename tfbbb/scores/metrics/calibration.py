@@ -8,9 +8,12 @@ import numpy as np
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.levels import checked_levels
-from tfbbb.prediction.reliability import ReliabilityDiagram
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.target_scores import calibration_error_of_targets, cdf_step
+from tfbbb.prediction.target_scores import (
+    ReliabilityDiagram,
+    calibration_error_of_targets,
+    cdf_step,
+)
 from tfbbb.scores.metrics.arguments import with_arguments
 from tfbbb.scores.metrics.targets import checked_targets
 

@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.base.documented_arguments import shared_arguments
-from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import ArrayLike
 
 with_arguments = shared_arguments(__doc__)
@@ -98,13 +97,3 @@ def check_same_length(**arrays: np.ndarray) -> None:
         raise ValueError(
             f"{names} must have one value for each row. Received: lengths {lengths}"
         )
-
-
-def checked_level(name: str, level: float) -> float:
-    """Returns `level`, the argument `name`."""
-    if not (is_finite_number(level) and 0.0 < level < 1.0):
-        raise ValueError(
-            f"`{name}` must be a number strictly between 0 and 1. "
-            f"Received: {name}={level!r}"
-        )
-    return level

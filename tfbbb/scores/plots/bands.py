@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.prediction.levels import checked_level
 from tfbbb.scores.plots.arguments import (
     check_of_numbers,
     check_same_length,
-    checked_level,
     column,
     vector,
     with_arguments,
@@ -58,7 +58,7 @@ def intervals(
     >>> intervals(prediction, [1.0, 2.5], axes=Figure().subplots())
     <Axes: xlabel='rows, by predicted mean', ylabel='target'>
     """
-    checked_level("level", level)
+    checked_level(level)
     check_of_numbers(prediction)
     parts = prediction.mean, *prediction.interval(level)
     mean, lower, upper = (column("prediction", part, target) for part in parts)
@@ -135,7 +135,7 @@ def predictive_band(
     >>> predictive_band(prediction, x, axes=Figure().subplots())
     <Axes: xlabel='input', ylabel='target'>
     """
-    levels = [0.5 - checked_level("level", level) / 2, 0.5, 0.5 + level / 2]
+    levels = [0.5 - checked_level(level) / 2, 0.5, 0.5 + level / 2]
     check_of_numbers(prediction)
     at = vector("x", x)
     quantiles = np.moveaxis(prediction.quantile(levels), 1, 0)

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.sampling_band import sampling_band
+from tfbbb.prediction.levels import checked_level
 from tfbbb.scores.plots.arguments import (
     check_prediction,
-    checked_level,
     column,
     with_arguments,
 )
@@ -62,7 +62,7 @@ def calibration_curve(
     >>> print(axes.lines[1].get_ydata()[50])  # % of the rows in their 50 % intervals
     100.0
     """
-    checked_level("confidence", confidence)
+    checked_level(confidence, "confidence")
     values = _pit_values(prediction, y, target)
     rows = len(values)
     levels = np.linspace(0.0, 1.0, 101)
@@ -135,7 +135,7 @@ def pit_histogram(
     >>> print(*(bar.get_height() for bar in axes.patches[1:]))  # after the band
     2 0
     """
-    checked_level("confidence", confidence)
+    checked_level(confidence, "confidence")
     values = _pit_values(prediction, y, target)
     rows = len(values)
     bins = positive_integer(
@@ -214,7 +214,7 @@ def reliability_diagram(
     """
     from tfbbb.scores import metrics
 
-    checked_level("confidence", confidence)
+    checked_level(confidence, "confidence")
     check_prediction(prediction)
     measured = metrics.reliability_diagram(prediction, y, bins=bins)
     filled = measured.counts > 0

@@ -323,7 +323,7 @@ def _load_passes(
     matrix = manifest.inputs == "matrix"
     names = [feature.name for feature in manifest.features]
 
-    def groups(inputs: list[Tensor]) -> Any:
+    def groups(inputs: Any) -> Any:
         # The deviations of an extrapolation follow the columns.
         columns = inputs if matrix else dict(zip(names, inputs, strict=False))
         return answers.recalibration.groups(columns)

@@ -248,10 +248,10 @@ class _PiecewiseLinear:
         self._y = np.insert(values + 0.0, [0, len(values)], ends)
 
     def __call__(self, x: ArrayLike) -> np.ndarray:
-        return np.interp(x, self._x, self._y)
+        return np.asarray(np.interp(x, self._x, self._y))
 
     def inverse(self, y: ArrayLike) -> np.ndarray:
-        return np.interp(y, self._y, self._x)
+        return np.asarray(np.interp(y, self._y, self._x))
 
     def slope(self, x: ArrayLike) -> np.ndarray:
         slopes = np.diff(self._y) / np.diff(self._x)

@@ -41,7 +41,7 @@ export function columnTable(dataset, onChange = () => {}) {
     [{ title: "Column" }, { title: "Taken as" }, { title: "Values" }, { title: "Missing", number: true },
       { title: "Distinct", number: true }, { title: "From – to" }, ...(remarked ? [{ title: "Remarks" }] : [])],
     rows,
-    { caption: "Columns" },
+    { cards: true, caption: "Columns" },
   );
 }
 

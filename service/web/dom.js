@@ -47,12 +47,16 @@ export function newId() {
   return `id-${ids}`;
 }
 
-/** A table; the cells of columns with `number` are aligned as numbers. */
-export function table(columns, rows, { caption, empty } = {}) {
+/**
+ * A table; the cells of columns with `number` are aligned as numbers.
+ *
+ * With `cards`, a phone shows each row as a card, so that no column is outside the window.
+ */
+export function table(columns, rows, { caption, empty, cards } = {}) {
   if (!rows.length && empty) return h("p", { class: "empty" }, empty);
   return fadeWhereMore(h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: cards ? "scroll cards" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h(
       "table",
       {},
@@ -64,6 +68,7 @@ export function table(columns, rows, { caption, empty } = {}) {
         h(place === 0 ? "th" : "td", {
           scope: place === 0 && "row",
           class: columns[place].number && "number",
+          "data-title": place > 0 && (columns[place].title.firstChild?.textContent ?? columns[place].title),
         }, cell))))),
     ),
   ));

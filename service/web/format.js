@@ -111,10 +111,14 @@ export function duration(seconds) {
 
 /** Least and most seconds that are left, as words; empty if unknown. */
 export function secondsLeft(range) {
-  if (!range) return "";
+  return range ? `${seconds(range)} left` : "";
+}
+
+/** Least and most seconds, as words. */
+export function seconds(range) {
   const unit = range[1] >= 120 ? 60 : 1;
   const [least, most] = range.map((seconds) => Math.max(1, Math.round(seconds / unit)));
-  return `${least < most ? `${least} to ${most}` : most} ${unit === 60 ? "min" : "s"} left`;
+  return `${least < most ? `${least} to ${most}` : most} ${unit === 60 ? "min" : "s"}`;
 }
 
 /** `1 row`, `2 rows`. */

@@ -3,8 +3,8 @@
 import { h, newId } from "./dom.js";
 
 const EXPLAINED = {
-  epistemic: "Epistemic: what the model does not know because it has seen too few rows like this one. More data makes this part smaller.",
-  aleatoric: "Aleatoric: noise that the columns cannot explain, such as two equal houses that were sold at different prices. More rows do not make this part smaller.",
+  epistemic: "Epistemic: what the model does not know because it has seen too few rows like this one. More data makes this part smaller. Of a number, the API and files have its square, the variance epistemic.",
+  aleatoric: "Aleatoric: noise that the columns cannot explain, such as two equal houses that were sold at different prices. More rows do not make this part smaller. Of a number, the API and files have its square, the variance aleatoric.",
   plusMinus: "± is the standard deviation: of a bell-shaped distribution, some two of three true values are within this distance of the mean.",
   interval: "The model expects the true value in this interval in so many of 100 cases.",
   logLikelihood: "The mean logarithm of the probability that the model gave to what happened. Greater is better: 0.7 more is twice the probability.",

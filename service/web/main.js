@@ -2,6 +2,7 @@
 
 import { badge, h, replace } from "./dom.js";
 import { address, here, leave, show } from "./router.js";
+import { whatNext } from "./next.js";
 import { findSession, forget, may, session, signIn as signInWith, signOut } from "./session.js";
 import { showSignIn } from "./screens/sign_in.js";
 import { showDatasets } from "./screens/datasets.js";
@@ -55,7 +56,7 @@ function route() {
   const place = here();
   const screen = screenOf(place.parts);
   drawHeader(place.parts[0]);
-  if (screen) show(screen, place);
+  if (screen) show(screen, place, whatNext);
   else location.replace(address([may("train") ? "data" : "models"]));
 }
 

@@ -165,7 +165,7 @@ function split({ report, signal }) {
     signal,
     series: [
       { label: "in all", colour: "--series-3", fill: true },
-      { label: "lack of data (epistemic)", colour: "--series-4", fill: true },
+      { label: "lack of data", colour: "--series-4", fill: true },
     ],
     ranges: { y: (self, low, high) => [0, 1.05 * high || 1] },
     ...(entropy ? { formats: { y: (value) => (value === null ? "" : percent(value, 0)) } } : {}),
@@ -192,11 +192,11 @@ function diagnosis({ figures, findings }) {
       : h("p", {}, "Nothing is wrong with these figures."),
     table([{ title: "What" }, { title: "Figure", number: true }, { title: "It says" }],
       figures.map((one) => [plain(one.name), one.figure, plain(one.sentence)]),
-      { caption: "What the network learned" }),
+      { cards: true, caption: "What the network learned" }),
   ];
 }
 
-const PARTS = [["epistemic", "lack of data (epistemic)"], ["aleatoric", "noise (aleatoric)"]];
+const PARTS = [["epistemic", "lack of data"], ["aleatoric", "noise"]];
 
 /** Epistemic and aleatoric as two parts of one bar, where they add up. */
 export function shareBar(share) {
@@ -214,7 +214,7 @@ export function deviationBars(epistemic, aleatoric, both) {
   const values = [epistemic, aleatoric, both];
   const shown = alike(values);
   return h("ul", { class: "bars deviations", "aria-label": "Standard deviations" },
-    [...PARTS, ["plusMinus", "both"]].map(([name, text], place) => h("li", {},
+    [...PARTS, ["plusMinus", "in all"]].map(([name, text], place) => h("li", {},
       h("span", {}, term(text, name)),
       h("span", { class: "track", "aria-hidden": "true" },
         h("span", { class: `bar ${name}`, style: { width: `${both > 0 ? Math.min(100, (100 * values[place]) / both) : 0}%` } })),
@@ -277,13 +277,14 @@ function tried({ chosen, networks, likelihoods, recalibration }) {
   const kept = (one) => (one.kept ? badge("kept", "good") : "");
   return [
     networks.length > 0 && table(
-      [{ title: "Network" }, { title: term("Temperature", "temperature"), number: true }, { title: "Log likelihood of rows left out", number: true }, { title: "" }],
+      [{ title: "Network" }, { title: term("Temperature", "temperature"), number: true }, { title: "Log likelihood per row left out", number: true }, { title: "" }],
       networks.map((one) => [words(one.network), number(one.temperature), figure("log_likelihood", one.log_likelihood), kept(one)]),
-      { caption: "Networks that were tried" }),
+      { cards: true, caption: "Networks that were tried" }),
+    likelihoods.length > 0 && h("p", { class: "help" }, "Before the network, likelihoods were tried with the neighbours of each row in its place. A gain is that over the first."),
     likelihoods.length > 0 && table(
       [{ title: "Likelihood" }, { title: "Gain of log likelihood per row", number: true }, { title: "" }],
       likelihoods.map((one) => [words(one.likelihood), `${decimals(one.gain)} ± ${decimals(one.standard_error)}`, kept(one)]),
-      { caption: "Likelihoods that were tried" }),
+      { cards: true, caption: "Likelihoods that were tried" }),
     recalibration?.reason && h("p", {}, term("Recalibration", "recalibration"), h("strong", {}, `: ${words(recalibration.chosen)}. `), words(plainTraining(recalibration.reason))),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),

@@ -40,25 +40,27 @@ function decode(part) {
  * Shows a screen in place of the one before.
  *
  * A screen is a function `(root, {parts, query, signal})`, which may throw; the signal
- * aborts when the screen is left.
+ * aborts when the screen is left. `next` makes the last line of a screen that was shown.
  */
-export async function show(screen, place) {
+export async function show(screen, place, next = () => null) {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
   const main = document.getElementById("main");
   const root = h("div", { class: "screen" });
+  let line = null;
   // What was there stays until the new screen is ready, if it is ready soon.
   const slow = setTimeout(() => replace(main, h("p", { class: "loading" }, "Loading…")), SLOW);
   try {
     await screen(root, { ...place, signal });
+    line = next(place.parts);
   } catch (error) {
     if (error.name === "AbortError" || signal.aborted || error.status === 401) return;
     if (!(error instanceof ApiError)) console.error(error);
+    const again = () => show(screen, place, next);
     replace(root, h("h1", {}, error.status === 404 ? "Not found" : "This did not work"),
       notice("error", error.message),
-      h("button", { type: "button", onclick: () => show(screen, place) }, "Try again"));
-    const again = () => show(screen, place);
+      h("button", { type: "button", onclick: () => again() }, "Try again"));
     if (error.status === 0) document.addEventListener("connection-found", again, { once: true, signal });
     // The service is starting, or busy.
     if (error.status === 503) setTimeout(() => signal.aborted || again(), 1000 * (error.retryAfter || PAUSE));
@@ -66,7 +68,7 @@ export async function show(screen, place) {
     clearTimeout(slow);
   }
   if (signal.aborted) return;
-  replace(main, root);
+  replace(main, root, line);
   const heading = root.querySelector("h1");
   document.title = heading ? `${heading.textContent} · tfbbb` : "tfbbb";
   // Screen readers read the heading of the new screen, and the keyboard starts here.

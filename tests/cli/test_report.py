@@ -84,12 +84,13 @@ def test_the_likelihoods_that_were_compared_are_listed(capsys):
     echo_recipe(recipe)
     assert capsys.readouterr().out == ""
     recipe["likelihoods"] = [
-        {"likelihood": "student_t", "log_likelihood": -1.25, "kept": False},
-        {"likelihood": "poisson", "log_likelihood": -1.125, "kept": True},
+        {"likelihood": "student_t", "gain": 0.0, "kept": False},
+        {"likelihood": "poisson", "gain": 0.125, "kept": True},
     ]
     echo_recipe(recipe)
     assert capsys.readouterr().out.splitlines() == [
-        "likelihoods tried, by the log-likelihood of rows left out:",
-        "  student_t              -1.25",
-        "  poisson               -1.125  kept",
+        "likelihoods tried with neighbours in place of a network, by the gain of "
+        "log-likelihood per row over the first:",
+        "  student_t             +0.000",
+        "  poisson               +0.125  kept",
     ]

@@ -81,7 +81,7 @@ def test_wait_reports_every_event_and_returns_the_job():
     assert [event.type for event in told] == ["state", "epoch", "state"]
     assert service.requests[-1].path == "/v1/models/houses/versions/4"
     assert (ended.state, ended.version, ended.model.name) == ("succeeded", 4, "houses")
-    assert list(map(str, told)) == ["queued", "epoch 1 of 1, nll 0.5", "succeeded"]
+    assert list(map(str, told)) == ["queued", "epoch 1, nll 0.5", "succeeded"]
 
 
 def test_wait_raises_the_reason_of_a_failed_job():

@@ -56,7 +56,10 @@ def echo_recipe(recipe: Mapping[str, Any], said: Collection[str] = ()) -> None:
     if len(recipe["tried"]) < 2:
         return
     several = len({trial["network"] for trial in recipe["tried"]}) > 1
-    typer.echo("temperatures tried, by the log-likelihood of rows left out:")
+    typer.echo(
+        "temperatures tried, by the log-likelihood per row of the members on rows "
+        "that they left out:"
+    )
     for trial in recipe["tried"]:
         network = f"  {trial['network']:<24}" if several else ""
         found = trial["log_likelihood"]
@@ -77,13 +80,16 @@ def _describe_error(trial: Mapping[str, Any]) -> str:
 
 def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:
     if tried:
-        typer.echo("likelihoods tried, by the log-likelihood of rows left out:")
+        typer.echo(
+            "likelihoods tried with neighbours in place of a network, by the gain of "
+            "log-likelihood per row over the first:"
+        )
     for trial in tried:
         # Versions of earlier releases have no outcome.
         outcome = trial.get("outcome") or ""
         shown = {"poor": "  far from the targets", "diverged": "  diverged"}
         kept = "  kept" if trial["kept"] else shown.get(outcome, "")
-        typer.echo(f"  {trial['likelihood']:<18}{trial['log_likelihood']:>10.4g}{kept}")
+        typer.echo(f"  {trial['likelihood']:<18}{trial['gain']:>+10.3f}{kept}")
 
 
 def echo_recalibration(choice: Mapping[str, Any] | None) -> None:

@@ -91,7 +91,7 @@ class EpochBar:
         self._figures |= {k: v for k, v in known.items() if v is not None}
         shown = "  ".join(
             [
-                f"epoch {epoch}/{epochs}",
+                f"epoch {epoch}",
                 *(
                     f"{name} {self._figures[name]:.4g}"
                     for name in _FIGURES

@@ -130,9 +130,15 @@ class Client:
         for details in self._iterate_pages("/v1/jobs", "jobs", filters):
             yield Job(self._connection, details)
 
-    def models(self) -> list[JsonObject]:
-        """Lists the models, each with its name, target and versions."""
-        return list(self._connection.request("GET", "/v1/models")["models"])
+    def models(self, search: str = "") -> list[JsonObject]:
+        """Lists the models, each with its name, target and versions.
+
+        Args:
+            search: A part of the name, of a target or of a label; empty for all models.
+        """
+        params = {"search": search} if search else {}
+        answer = self._connection.request("GET", "/v1/models", params=params)
+        return list(answer["models"])
 
     def model(self, name: str) -> "Model":
         """Returns the model of a name, without a request."""

@@ -42,7 +42,7 @@ class Event:
             for name in ("nll", "val_nll")
             if self.data.get(name) is not None
         )
-        return f"epoch {self.data['epoch']} of {self.data['epochs']}{figures}"
+        return f"epoch {self.data['epoch']}{figures}"
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:

@@ -2,10 +2,10 @@
 
 import asyncio
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 from sqlalchemy import select
 from sqlalchemy.orm import defer
 
@@ -20,6 +20,9 @@ from service.shared.files import dataset_name
 from service.shared.sandbox import Limits, Preview, PreviewTask
 from tfbbb.base.types import JsonObject
 from tfbbb.tables.format import FORMATS
+from tfbbb.training.expected_time import expected_seconds
+from tfbbb.training.spec import JobSpec, TrainingSpec
+from tfbbb.training.spec.training import Effort
 
 router = scoped_router("/v1/datasets", "datasets")
 
@@ -47,6 +50,21 @@ class Dataset(DatasetSummary):
     problems: list[str] = Field(
         description="What the table needs before training, and how it was read."
     )
+
+    @computed_field(  # type: ignore[prop-decorator]
+        description="Least and most seconds of a training of each `effort`."
+    )
+    @property
+    def seconds_to_train(self) -> dict[Effort, tuple[float, float]]:
+        """What a training by default would take."""
+        return {
+            effort: expected_seconds(
+                self.num_rows,
+                len(self.columns) - 1,
+                JobSpec(target="target", training=TrainingSpec(effort=effort)),
+            )
+            for effort in get_args(Effort)
+        }
 
 
 class DatasetPage(BaseModel):

@@ -27,8 +27,9 @@ from service.shared.job_state import ENDED, JobState
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tfbbb.base.types import JsonObject
+from tfbbb.training.expected_time import expected_seconds
 from tfbbb.training.record import TrainingRecord
-from tfbbb.training.spec import SpecError
+from tfbbb.training.spec import JobSpec, SpecError
 
 
 def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
@@ -105,13 +106,20 @@ def submit(
                 dataset_format=dataset.format,
                 spec=request.spec(),
                 priority=request.priority,
-                progress={},
+                progress=_expected(dataset, request),
                 created_at=queue.database.now(session),
             )
             queue.submit(session, job)
             return job, True
     except SpecError as error:
         raise InvalidRequest(str(error), error.field) from None
+
+
+def _expected(dataset: Dataset, spec: JobSpec) -> JsonObject:
+    """Returns the progress of a job that has not begun: the time it will take."""
+    columns = spec.features or dataset.columns
+    seconds = expected_seconds(dataset.num_rows, len(columns), spec)
+    return {"timing": {"seconds_left": seconds}}
 
 
 def lock_inputs(session: Session, job: Job) -> None:

@@ -55,7 +55,8 @@ class JobSummary(BaseModel):
     )
     timing: JsonObject | None = Field(
         description="The `stage`, the share `done` of the whole job, least and most "
-        "`seconds_left`, and the seconds `elapsed`; `null` once the job has ended."
+        "`seconds_left`, and the seconds `elapsed`; `null` once the job has ended. "
+        "Before a job begins, `seconds_left` is what its training may take."
     )
     cancel_requested: bool
     created_at: datetime
@@ -112,7 +113,8 @@ _FIELDS = ("stage", "done", "seconds_left", "elapsed")
 def timing(job: Job, now: float) -> JsonObject | None:
     """Returns stage, share done and seconds left of a job; None if it has ended.
 
-    They are what its worker has last told, which it does every second.
+    They are what its worker has last told, which it does every second. Before the first
+    worker has told, the seconds are those expected of its spec and its table.
     """
     if job.state in ENDED:
         return None
@@ -124,6 +126,6 @@ def timing(job: Job, now: float) -> JsonObject | None:
     return {
         "stage": WAITING if is_queued else LOADING,
         "done": told.get("done", 0.0),
-        "seconds_left": None,
+        "seconds_left": None if "attempt" in told else told.get("seconds_left"),
         "elapsed": round(max(now - since, 0.0), 1),
     }

@@ -2,10 +2,11 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Annotated
 from urllib.parse import quote
 
 import orjson
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -17,7 +18,12 @@ from service.api.models.archive import zipped
 from service.api.predictions.endpoints import add_routes
 from service.api.state import ServiceState, State
 from service.predicting.codecs.codec import JSON
-from service.predicting.descriptions import Metadata, ModelList, ModelStatus
+from service.predicting.descriptions import (
+    Metadata,
+    ModelList,
+    ModelStatus,
+    ModelSummary,
+)
 from service.predicting.version import VersionState
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
@@ -50,8 +56,17 @@ class VersionDetails(ModelStatus):
 
 
 @router.get("", summary="List the models")
-async def list_models(state: State) -> ModelList:
-    """Lists every model with its versions and labels."""
+async def list_models(
+    state: State,
+    search: Annotated[
+        str,
+        Query(
+            max_length=200,
+            description="A part of the name, of a target or of a label, in any case.",
+        ),
+    ] = "",
+) -> ModelList:
+    """Lists every model with its versions and labels, or those that a text finds."""
     models = await state.models.models()
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
     for model in models.models:
@@ -62,7 +77,15 @@ async def list_models(state: State) -> ModelList:
     for row in await asyncio.to_thread(labels.list_labels, state.database):
         if (labelled := by_name.get(row.name)) is not None:
             labelled.labels[row.label] = str(row.number)
+    models.models = [model for model in models.models if _has(model, search)]
     return models
+
+
+def _has(model: ModelSummary, text: str) -> bool:
+    """Whether a text is a part of the name, of a target or of a label."""
+    targets = [model.target] if isinstance(model.target, str) else model.target or []
+    parts = [model.name, *targets, *model.labels]
+    return any(text.strip().casefold() in part.casefold() for part in parts)
 
 
 @router.get("/{name}", summary="Describe a model")

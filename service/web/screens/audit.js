@@ -20,7 +20,7 @@ export async function showAudit(root, { query, signal }) {
     h("p", { class: "help" }, "Who made, moved and deleted what. A change that was refused is not here."),
     filter("Changes of", [["", "all"], ...KINDS.map((one) => [one, one])], kind, (chosen) => go(["audit"], { kind: chosen })),
     table([{ title: "When" }, { title: "Who" }, { title: "What" }, { title: "Of" }, { title: "Details" }], rows,
-      { caption: "Changes", empty: "Nothing was changed yet." }),
+      { cards: true, caption: "Changes", empty: "Nothing was changed yet." }),
     pages(["audit"], cursor, page.next_cursor, { kind }));
 }
 

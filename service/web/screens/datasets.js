@@ -28,7 +28,7 @@ export async function showDatasets(root, { query, signal }) {
     table(
       [{ title: "Name" }, { title: "Rows", number: true }, { title: "Size", number: true }, { title: "Format" }, { title: "Uploaded" }],
       rows,
-      { caption: "Uploaded tables", empty: "No older tables." },
+      { cards: true, caption: "Uploaded tables", empty: "No older tables." },
     ),
     pages(["data"], cursor, page.next_cursor));
 }

@@ -5,7 +5,7 @@ import { chart } from "../charts.js";
 import { actionButton, confirm, facts, h, notice, problemPlace, repeat, replace } from "../dom.js";
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
-import { capital, date, duration, number, percent, secondsLeft, targetNames } from "../format.js";
+import { capital, date, duration, number, percent, seconds, secondsLeft, targetNames } from "../format.js";
 import { plain, plainTraining } from "../plain_words.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
@@ -19,7 +19,8 @@ export async function showJob(root, { parts: [, id], signal }) {
   const head = h("div", { role: "status" });
   const result = h("div");
   const stages = h("ol", { class: "stages" });
-  const tried = h("section", { class: "card", hidden: true }, h("h2", {}, "What is tried"), stages);
+  const tried = h("section", { class: "card", hidden: true }, h("h2", {}, "What is tried"), stages,
+    h("p", { class: "help" }, "At each dashed line of the curves the next of these begins. Curves jump there: another network has other weights, and one that trains with more rows is measured on those, too."));
   const stream = h("p", { class: "help", role: "status" });
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const logSection = h("details", { class: "section" }, h("summary", {}, "Log"), log);
@@ -90,9 +91,10 @@ export async function showJob(root, { parts: [, id], signal }) {
       refresh();
       return;
     }
-    plot.add(data);
     const stage = plainTraining(data.stage);
-    if (stage && stages.lastChild?.textContent !== stage) {
+    const begins = stage && stages.lastChild?.textContent !== stage;
+    plot.add(data, begins);
+    if (begins) {
       tried.hidden = false;
       stages.append(h("li", {}, stage));
     }
@@ -124,7 +126,7 @@ export async function showJob(root, { parts: [, id], signal }) {
 }
 
 function said(job) {
-  if (job.state === "queued") return "It starts as soon as a worker is free.";
+  if (job.state === "queued") return `It starts as soon as a worker is free${job.timing?.seconds_left ? `, and then takes ${seconds(job.timing.seconds_left)}` : ""}.`;
   if (job.state === "exporting") return "The model is written and checked.";
   if (job.state !== "succeeded") return "";
   return `Version ${job.version} of ${job.name} is ready after ${duration((new Date(job.finished_at) - new Date(job.created_at)) / 1000)}.`;
@@ -133,7 +135,7 @@ function said(job) {
 function progressBar(timing) {
   return h("div", { class: "progress" },
     h("progress", { max: 1, value: timing.done, "aria-label": "Progress" }),
-    h("span", { class: "muted" }, [capital(timing.stage), percent(timing.done, 0), secondsLeft(timing.seconds_left)].filter(Boolean).join(", ")));
+    h("span", { class: "muted" }, [capital(timing.stage), percent(timing.done, 0), timing.done > 0 && secondsLeft(timing.seconds_left)].filter(Boolean).join(", ")));
 }
 
 /** Loss and likelihood by step; several stages stand one after the other. */
@@ -149,10 +151,12 @@ function trainingChart(signal) {
       { label: "held-out rows", colour: "--series-2" },
     ],
     ranges: { y: calm },
+    marks: () => begun,
   });
   const empty = h("p", { class: "empty" }, "The curves appear with the first epoch.");
   let columns = [[], [], [], []];
   let before = 0;
+  let begun = [];
   let due = 0;
   const element = h("div", {}, empty, plot.element);
   plot.element.hidden = true;
@@ -171,9 +175,10 @@ function trainingChart(signal) {
 
   return {
     element,
-    add(data) {
+    add(data, begins) {
       const steps = columns[0];
       if (steps.length && before + data.step <= steps.at(-1)) before = steps.at(-1);
+      if (begins && steps.length) begun.push({ value: steps.at(-1), colour: "--series-3" });
       steps.push(before + data.step);
       columns[1].push(data.loss ?? null);
       columns[2].push(data.nll ?? null);
@@ -184,6 +189,7 @@ function trainingChart(signal) {
     clear() {
       columns = [[], [], [], []];
       before = 0;
+      begun = [];
     },
   };
 }

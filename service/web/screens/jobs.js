@@ -28,7 +28,7 @@ export async function showJobs(root, { query, signal }) {
     if (list.contains(document.activeElement)) return;
     replace(list,
       table([{ title: "Model" }, { title: "Target" }, { title: "State" }, { title: "Progress" }, { title: "Queued" }, { title: "Took", number: true }], page.jobs.map(row),
-        { caption: "Jobs", empty: state ? `No job is ${state}.` : "No job yet. Upload a table, then train a model on it." }),
+        { cards: true, caption: "Jobs", empty: state ? `No job is ${state}.` : "No job yet. Upload a table, then train a model on it." }),
       pages(["jobs"], cursor, page.next_cursor, { state }));
   };
   replace(root,

@@ -17,7 +17,7 @@ export async function showKeys(root, { signal }) {
   const problem = problemPlace();
   const load = async () => {
     const { keys } = await get("v1/keys", { signal });
-    replace(list, table(COLUMNS.map((title) => ({ title })), keys.map((key) => row(key, problem, load)), { caption: "Keys" }));
+    replace(list, table(COLUMNS.map((title) => ({ title })), keys.map((key) => row(key, problem, load)), { cards: true, caption: "Keys" }));
   };
   await load();
   replace(root,

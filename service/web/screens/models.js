@@ -20,6 +20,7 @@ export async function showModels(root, { signal }) {
     const text = search.value.trim().toLowerCase();
     const found = models.filter((model) => [model.name, model.target, ...Object.keys(model.labels)].join(" ").toLowerCase().includes(text));
     replace(list, table(COLUMNS, found.map(row), {
+      cards: true,
       caption: "Models",
       empty: models.length ? "No model has this in its name, target or labels." : "No model yet. Upload a table, then train one on it.",
     }));
@@ -27,7 +28,7 @@ export async function showModels(root, { signal }) {
   draw();
   replace(root,
     h("h1", {}, "Models"),
-    models.length > 5 && h("div", { class: "inline" }, h("label", { for: "search" }, "Find"), search),
+    models.length > 1 && h("div", { class: "inline" }, h("label", { for: "search" }, "Find by name, target or label"), search),
     list);
 }
 

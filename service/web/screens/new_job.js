@@ -5,12 +5,13 @@ import { columnTable, overruled } from "../columns.js";
 import { h, replace } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { Form, numberOf } from "../form.js";
+import { seconds } from "../format.js";
 import { go, address } from "../router.js";
 
 const EFFORTS = [
   ["quick", "short: a first model, less exact"],
   ["default", "as long as a good model needs"],
-  ["best", "about three times as long, for a better one"],
+  ["best", "longer, for a better model"],
 ];
 const RELATIONS = [
   ["", "no: each row stands for itself"],
@@ -47,7 +48,7 @@ export async function showNewJob(root, { query, signal }) {
   const exposure = form.select("exposure", [["", "nothing: each row alike"], ...choice.slice(1)], "", () => drawFeatures());
   const event = form.select("event", [["", "no: each target is complete"], ...choice.slice(1)], "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
-  const effort = form.select("training.effort", EFFORTS, "default");
+  const effort = form.select("training.effort", EFFORTS.map(([value, text]) => [value, `${text} (${seconds(dataset.seconds_to_train[value])})`]), "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
   const task = form.select("task", TASKS, "");
   const others = form.text("others", "", { tag: "textarea", rows: 3, placeholder: '{"model": {"hidden_units": [64, 64]}}' });
@@ -129,7 +130,7 @@ export async function showNewJob(root, { query, signal }) {
           form.field("dataset_id", "Table", datasets, { help: "The rows to learn from." }),
           form.field("target", "Target", target, { help: "The column to predict.", wrong: "Choose the column to predict." })),
         h("div", { class: "columns" },
-          form.field("training.effort", "How long may it take?", effort, { help: "The page of the job shows how long is left." }),
+          form.field("training.effort", "How long may it take?", effort, { help: "Estimated by the size of the table; the page of the job shows how long is left." }),
           form.field("training.max_seconds", "Minutes at most", minutes, { help: "The model is then as good as it is by that time.", wrong: "Give a number of minutes, or leave this empty for no limit." })),
         form.group("features", "Which columns may it predict from?", h("div", { class: `checks${many ? " many" : ""}`, tabindex: many && "0" }, features), "Leave out what nobody knows yet when the model is asked."),
         h("details", { class: "numbers" }, h("summary", {}, "What the columns are"),

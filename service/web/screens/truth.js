@@ -46,7 +46,7 @@ function promises({ figures, num_rows: rows }) {
   return table([{ title: "" }, { title: "Came true", number: true }, { title: "Held-out rows", number: true }, { title: "" }],
     shown.map(([name, { mean, standard_error: error, held_out: before }]) =>
       [figureName(name), spread(name, mean, error), figure(name, before), verdict(name, mean, rows)]),
-    { caption: "Figures of what came true" });
+    { cards: true, caption: "Figures of what came true" });
 }
 
 function spread(name, mean, error) {

@@ -70,11 +70,11 @@ export async function showVersions(root, { parts, signal }) {
     h("h2", {}, "Versions"),
     problem,
     table([{ title: "Version" }, { title: "State" }, { title: "Published" }, { title: "" }, ...metrics.map((metric) => ({ title: figureName(metric), number: true }))],
-      shown.map(versionRow), { caption: `Versions of ${name}` }),
+      shown.map(versionRow), { cards: true, caption: `Versions of ${name}` }),
     all.length > MOST && h("p", { class: "help" }, `The newest ${MOST} of ${number(all.length)} versions.`),
     h("h2", {}, "Labels"),
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is the newest version that is not clearly worse than the one before it, unless you make another one latest."),
-    table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "" }], labels.map(labelRow), { caption: `Labels of ${name}`, empty: "No label yet." }),
+    table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "" }], labels.map(labelRow), { cards: true, caption: `Labels of ${name}`, empty: "No label yet." }),
     may("train") && moveForm(name, all, labelPath, again));
 }
 

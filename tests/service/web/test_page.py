@@ -97,7 +97,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(browser, site, trained):
         for _ in range(20):
             page.keyboard.press("ArrowRight")
         expect(result).not_to_have_text(before)
-        expect(page.get_by_text("epistemic", exact=False).first).to_be_visible()
+        expect(page.get_by_text("lack of data").first).to_be_visible()
         page.get_by_label("area", exact=True).fill("9000")
         expect(page.locator(".notice.warning")).to_contain_text("area")
         page.get_by_role("link", name="Predict a file").click()
@@ -252,7 +252,7 @@ def test_fifty_models_are_found_by_name(page, site):
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(50)
     expect(rows.first).to_contain_text("champion → 1")
-    page.get_by_label("Find").fill("model-49")
+    page.get_by_label("Find by name, target or label").fill("model-49")
     expect(rows).to_have_count(1)
 
 

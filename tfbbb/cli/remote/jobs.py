@@ -91,4 +91,4 @@ def retry(client: "Client", job: JobId) -> None:
 
 def _format_epoch(job: JsonObject) -> str | None:
     progress = job["progress"]
-    return f"{progress['epoch']} of {progress['epochs']}" if progress else None
+    return str(progress["epoch"]) if progress else None

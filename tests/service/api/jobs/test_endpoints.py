@@ -100,6 +100,8 @@ def test_three_fields_are_enough_to_queue_a_job(client, body, queue):
     assert (job["name"], job["target"]) == ("houses", "price")
     assert job["spec"]["training"]["learning_rate"]["decay"] == "cosine"
     assert job["progress"] == {}
+    least, most = job["timing"]["seconds_left"]
+    assert 0 < least < most
     assert job["started_at"] is job["version"] is None
     assert client.get(f"/v1/jobs/{job['id']}").json() == job
     assert states(queue, job["id"]) == ["queued"]

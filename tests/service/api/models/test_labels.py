@@ -65,6 +65,9 @@ def test_labels_are_listed_with_models_and_versions(client, publish):
     assert client.get("/v1/models/listed").json()["labels"] == labels
     version = client.get("/v1/models/listed/versions/1").json()
     assert version["labels"] == {"champion": "1", "second": "1"}
+    for text, is_found in {"IST": True, " second": True, "third": False}.items():
+        found = client.get("/v1/models", params={"search": text}).json()["models"]
+        assert ("listed" in {model["name"] for model in found}) == is_found, text
     assert client.delete("/v1/models/listed/labels/second").status_code == 204
     assert versions_of(client, "listed") == {"latest": 2, "champion": 1}
 

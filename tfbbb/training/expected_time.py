@@ -1,0 +1,51 @@
+"""How long a training takes, estimated before it starts."""
+
+from math import ceil
+
+from tfbbb.training.spec import JobSpec
+
+FEWEST_OF_MANY_ROWS = 5_000
+# Of a table with few rows and with many, by effort: the steps, the members with the
+# same temperature, and how often so many are trained, as networks and temperatures are
+# tried.
+_RECIPES = {
+    "quick": ((400, 8, 1.0), (1000, 4, 1.0)),
+    "default": ((1000, 8, 3.5), (3500, 4, 2.2)),
+    "best": ((1500, 16, 3.5), (3500, 8, 2.2)),
+}
+# Processor seconds, as measured: of every training, of each thousand rows, and of a
+# step of a member, for few rows and for many, without columns and for each one.
+_EVERY, _PER_THOUSAND_ROWS = 7.0, 1.0
+_STEP, _PER_COLUMN = (5e-4, 1e-3), (1.7e-5, 3.4e-5)
+# Idle cores share the work; on a busy machine it waits.
+_LEAST, _MOST = 0.6, 2.5
+
+
+def expected_seconds(
+    num_rows: int, num_columns: int, spec: JobSpec
+) -> tuple[float, float]:
+    """Returns least and most seconds of a training, from its start to its version.
+
+    The middle of the range is the processor time
+
+        7 + rows / 1000 + steps * members * tries * (a + b * columns)
+
+    whose constants were measured. A spec may set the steps and the members, and its
+    `max_seconds` end the range.
+    """
+    training = spec.training
+    is_large = num_rows >= FEWEST_OF_MANY_ROWS
+    steps, members, tries = _RECIPES[training.effort][is_large]
+    if training.epochs is not None:
+        batch_size = training.batch_size or min(max(num_rows // 40, 64), 256)
+        steps = training.epochs * ceil(num_rows / batch_size)
+    steps = training.steps or steps
+    members = spec.model.members or members
+    if training.kl_schedule is not None:
+        tries = 1.0
+    step = _STEP[is_large] + _PER_COLUMN[is_large] * num_columns
+    seconds = _EVERY + _PER_THOUSAND_ROWS * num_rows / 1000
+    seconds += steps * members * tries * step
+    limit = training.max_seconds or float("inf")
+    least, most = (min(x * seconds, limit) for x in (_LEAST, _MOST))
+    return round(least, 1), round(most, 1)

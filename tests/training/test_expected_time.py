@@ -30,7 +30,7 @@ def test_more_of_anything_takes_longer():
 def test_the_range_has_the_form_of_the_measured_formula():
     least, most = expected(training={"epochs": 10, "kl_schedule": "constant"})
     # 16 batches of 64 rows make an epoch.
-    seconds = 7 + 1 + 10 * 16 * 8 * (5e-4 + 8 * 1.7e-5)
+    seconds = 7 + 1 + 8 * 0.03 + 10 * 16 * 8 * (5e-4 + 8 * 1.7e-5)
     assert (least, most) == pytest.approx((0.6 * seconds, 2.5 * seconds), abs=0.05)
     assert expected(training={"max_seconds": 2}) == (2.0, 2.0)
 

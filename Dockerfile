@@ -91,7 +91,7 @@ COPY --from=predict-dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=predict-package /opt/package /opt/tfbbb
 ENV TFBBB_JOB_SLOTS=0
 ARG SOURCE_COMMIT=""
-LABEL org.opencontainers.image.version="0.2.0" \
+LABEL org.opencontainers.image.version="0.3.0" \
     org.opencontainers.image.revision="${SOURCE_COMMIT}"
 
 # Trains models, and answers with those too that NumPy cannot compute.
@@ -101,5 +101,5 @@ LABEL org.opencontainers.image.title="tfbbb" \
 COPY --from=dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=package /opt/package /opt/tfbbb
 ARG SOURCE_COMMIT=""
-LABEL org.opencontainers.image.version="0.2.0" \
+LABEL org.opencontainers.image.version="0.3.0" \
     org.opencontainers.image.revision="${SOURCE_COMMIT}"

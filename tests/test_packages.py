@@ -56,6 +56,12 @@ def packages(tmp_path_factory):
     return sdist, wheel, predict
 
 
+def small_wheel():
+    """What `tfbbb-predict` lacks of the dependencies of `tfbbb`, and its extras."""
+    config = tomllib.loads((ROOT / "deploy" / "predict" / "pyproject.toml").read_text())
+    return config["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+
+
 def metadata(wheel):
     with ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
@@ -79,12 +85,9 @@ def install(python, *what, cwd):
     run(*pip, "--no-compile", *what, cwd=cwd)
 
 
-@pytest.fixture(scope="module")
-def installed(packages, tmp_path_factory):
-    """The commands of an environment with the wheel beside the present packages."""
-    folder = tmp_path_factory.mktemp("installed")
+def install_beside(wheel, folder):
+    """Returns the commands of an environment with a wheel beside present packages."""
     python = make_environment(folder)
-    _, wheel, _ = packages
     install(python, "--no-deps", "--no-index", wheel, cwd=folder)
     site = run(
         python,
@@ -96,7 +99,25 @@ def installed(packages, tmp_path_factory):
     # A path of a .pth file has its own .pth files ignored, so that the editable
     # installation of the tree is not found.
     Path(site.strip(), "present.pth").write_text("\n".join(present))
-    return folder / "bin"
+    return folder / "bin", Path(site.strip())
+
+
+@pytest.fixture(scope="module")
+def installed(packages, tmp_path_factory):
+    """The commands of an environment with the wheel of `tfbbb`."""
+    return install_beside(packages[1], tmp_path_factory.mktemp("installed"))[0]
+
+
+@pytest.fixture(scope="module")
+def installed_small(packages, tmp_path_factory):
+    """Those of `tfbbb-predict`, where what it lacks cannot be imported."""
+    folder = tmp_path_factory.mktemp("installed_small")
+    commands, site = install_beside(packages[2], folder)
+    for name in small_wheel()["without"]:
+        module = {"scikit-learn": "sklearn"}.get(name, name).replace("-", "_")
+        text = f"raise ModuleNotFoundError('{module}', name='{module}')"
+        (site / f"{module}.py").write_text(text)
+    return commands
 
 
 def test_twine_finds_no_fault(packages, tmp_path):
@@ -152,11 +173,13 @@ def test_the_small_wheel_lacks_what_training_needs_alone(packages):
         set(metadata(wheel).get_all("Requires-Dist")) for wheel in packages[1:]
     )
     assert other < own
-    config = tomllib.loads((ROOT / "deploy" / "predict" / "pyproject.toml").read_text())
-    hook = config["tool"]["hatch"]["metadata"]["hooks"]["custom"]
     missing = {line for line in own - other if "extra ==" not in line}
-    assert {re.split(r"[^\w-]", line)[0] for line in missing} == set(hook["without"])
-    assert set(metadata(packages[2]).get_all("Provides-Extra")) == set(hook["extras"])
+    assert {re.split(r"[^\w-]", line)[0] for line in missing} == set(
+        small_wheel()["without"]
+    )
+    assert set(metadata(packages[2]).get_all("Provides-Extra")) == set(
+        small_wheel()["extras"]
+    )
 
 
 def test_the_images_have_the_same_version_of_each_package():
@@ -222,6 +245,24 @@ def test_the_wheel_creates_a_database(installed, tmp_path):
     )
     run(installed / "python", "-c", program, cwd=tmp_path)
     assert (tmp_path / "jobs.sqlite3").stat().st_size > 0
+
+
+def test_the_program_of_the_readme_runs_and_the_small_wheel_predicts(
+    installed, installed_small, tmp_path
+):
+    (program, *_) = re.findall(
+        r"```python\n(.+?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    said = run(installed / "python", "-c", program, cwd=tmp_path)
+    assert "log-likelihood per row: -" in said
+    asks = (
+        "import tfbbb\n"
+        "model = tfbbb.load('saved_models/mine/1')\n"
+        "row = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.9, 87]\n"
+        "prediction = model.predictive([row])\n"
+        "print(model.engine, prediction.std.shape)\n"
+    )
+    assert run(installed_small / "python", "-c", asks, cwd=tmp_path) == "numpy (1, 1)\n"
 
 
 @pytest.mark.slow

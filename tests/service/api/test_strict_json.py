@@ -8,7 +8,16 @@ import pytest
 from service.shared.settings import Settings
 from tests.service.serving import serving
 
-NUMBERS = ("NaN", "Infinity", "-Infinity", '"NaN"', '"inf"', "1e400", "1e39", '"\N{FULLWIDTH DIGIT ONE}"')
+NUMBERS = (
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    '"NaN"',
+    '"inf"',
+    "1e400",
+    "1e39",
+    '"\N{FULLWIDTH DIGIT ONE}"',
+)
 ROW = "[59, 32.1, 101]"
 MODEL = "/v1/models/diabetes"
 # Bodies with a place for a number.

@@ -27,10 +27,10 @@ function colour(name) {
  *   x and the values of each series.
  */
 export function chart({
-  title, x, y, series, bands = [], signal, height = HEIGHT, description = "", ranges = {},
+  title, x, y, series, bands = [], signal, height = HEIGHT, ranges = {},
   formats = {}, marks = () => [],
 }) {
-  const place = h("div", { class: "plot", role: "img", "aria-label": `${title}. ${description}` });
+  const place = h("div", { class: "plot", role: "img", "aria-label": title });
   const legend = series.filter((one) => !one.hidden);
   const entries = legend.map((one) => h("li", {},
     h("span", { class: `key ${one.points ? "point" : ""} ${one.band ? "area" : ""}`, style: { background: `var(${one.colour})` } }),
@@ -56,7 +56,6 @@ export function chart({
     grid: { stroke: () => colour("--line"), width: 1 },
     ticks: { show: false },
     values: (self, ticks) => ticks.map(formats[side] ?? ((tick) => (tick === null ? "" : quantity(tick, 4)))),
-    ...(side === "x" && formats.splits ? { splits: () => formats.splits } : {}),
   });
 
   function make() {

@@ -69,7 +69,7 @@ export function table(columns, rows, { caption, empty, cards } = {}) {
           scope: place === 0 && "row",
           class: columns[place].number && "number",
           "data-title": place > 0 && (columns[place].title.firstChild?.textContent ?? columns[place].title),
-        }, cell))))),
+        }, cards && cell !== "" ? h("div", {}, cell) : cell))))),
     ),
   ));
 }

@@ -150,38 +150,23 @@ function importance(report) {
   ];
 }
 
-function split({ report, signal }) {
+function split({ report }) {
   const parts = report.variance_split;
-  const entropy = parts.measure === "entropy";
-  // Of numbers the standard deviations, in units of the target.
-  const scale = entropy ? (value) => value / Math.log(Math.max(2, report.classes.length)) : Math.sqrt;
+  const share = parts.mean_epistemic_share;
+  if (parts.measure === "entropy") {
+    return [
+      h("p", {}, `On average ${percent(share, 0)} of the uncertainty of a prediction is lack of data, which more data would remove. The rest is noise.`),
+      shareBar(share),
+    ];
+  }
   const total = parts.epistemic.map((value, place) => value + parts.aleatoric[place]);
-  const order = total.map((value, place) => place).sort((a, b) => total[a] - total[b]);
-  const plot = chart({
-    title: entropy ? "Uncertainty of each row, as a share of that of a guess" : "Standard deviation of each row",
-    x: "rows, by uncertainty",
-    y: entropy ? "uncertainty" : report.target ?? "",
-    height: 200,
-    signal,
-    series: [
-      { label: "in all", colour: "--series-3", fill: true },
-      { label: "lack of data", colour: "--series-4", fill: true },
-    ],
-    ranges: { y: (self, low, high) => [0, 1.05 * high || 1] },
-    ...(entropy ? { formats: { y: (value) => (value === null ? "" : percent(value, 0)) } } : {}),
-  });
+  // The standard deviations, in units of the target.
   const typical = (values) => Math.sqrt(values.reduce((sum, value) => sum + value, 0) / values.length);
   const [epistemic, aleatoric, both] = [parts.epistemic, parts.aleatoric, total].map(typical);
-  const share = parts.mean_epistemic_share;
   const shown = alike([epistemic, aleatoric, both]);
-  const said = entropy
-    ? `On average ${percent(share, 0)} of the uncertainty of a prediction is lack of data, which more data would remove. The rest is noise.`
-    : `A typical prediction is uncertain by ± ${shown[2]}: ± ${shown[0]} from lack of data, which more data would remove, and ± ${shown[1]} from noise.`;
-  plot.update([order.map((row, place) => place + 1), order.map((place) => scale(total[place])), order.map((place) => scale(parts.epistemic[place]))], said);
   return [
-    h("p", {}, said),
-    entropy ? shareBar(share) : deviationBars(epistemic, aleatoric, both),
-    plot.element,
+    h("p", {}, `A typical prediction is uncertain by ± ${shown[2]}: ± ${shown[0]} from lack of data, which more data would remove, and ± ${shown[1]} from noise.`),
+    deviationBars(epistemic, aleatoric, both),
   ];
 }
 

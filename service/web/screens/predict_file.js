@@ -3,12 +3,12 @@
 import { ApiError, request } from "../api.js";
 import { dropZone } from "../drop_zone.js";
 import { filter, h, replace, table } from "../dom.js";
-import { bytes, count, interval, number, percent, plusMinus } from "../format.js";
+import { bytes, count, decimals, interval, number, percent, plusMinus } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 
 const PROGRESS = "application/vnd.tfbbb.progress";
 // Columns of the answer: one that it must have, title, and cell.
-const FAMILIARITY = ["familiarity", "Familiarity", (cells) => percent(cells.familiarity)];
+const FAMILIARITY = ["familiarity", "Familiarity", (cells) => decimals(cells.familiarity, 2)];
 const NUMBER = [
   ["mean", "Prediction", (cells) => spread(cells.mean, cells.std)],
   ["lower_90", "90 % range", (cells) => interval(cells.lower_90, cells.upper_90)],

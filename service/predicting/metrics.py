@@ -32,8 +32,8 @@ _FIGURES = {
         _SHARES,
     ),
     "tfbbb_familiarity": (
-        "Percentile of each row among rows like the training rows; of such rows, 5 % "
-        "have .05 or less.",
+        "Share of rows like the training rows that are at most as usual as each row; "
+        "of such rows, 5 % have .05 or less.",
         _FAMILIARITIES,
     ),
 }

@@ -78,8 +78,8 @@ class RowMoments(BaseModel):
     )
     familiarity: float | None = Field(
         None,
-        description="Percentile of the row among rows like those of the training: 5 % "
-        "of such rows have .05 or less.",
+        description="Share of rows like those of the training that are at most as "
+        "usual, from 0 to 1: 5 % of such rows have .05 or less.",
     )
 
 

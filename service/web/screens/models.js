@@ -50,6 +50,6 @@ function row(model) {
       class: "badge bad", href: address(["models", model.name, model.drifted.at(-1), "truth"]),
       title: `New rows no longer come like those of the training of version ${model.drifted.join(", ")}.`,
     }, "drift")]],
-    labels.map(([label, version]) => badge(`${label} → ${version}`)),
+    labels.length ? labels.map(([label, version]) => badge(`${label} → ${version}`)) : "–",
   ];
 }

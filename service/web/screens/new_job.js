@@ -9,9 +9,9 @@ import { seconds } from "../format.js";
 import { go, address } from "../router.js";
 
 const EFFORTS = [
-  ["quick", "short: a first model, less exact"],
+  ["quick", "a first model, less exact"],
   ["default", "as long as a good model needs"],
-  ["best", "longer, for a better model"],
+  ["best", "for a better model"],
 ];
 const RELATIONS = [
   ["", "no: each row stands for itself"],
@@ -48,7 +48,7 @@ export async function showNewJob(root, { query, signal }) {
   const exposure = form.select("exposure", [["", "nothing: each row alike"], ...choice.slice(1)], "", () => drawFeatures());
   const event = form.select("event", [["", "no: each target is complete"], ...choice.slice(1)], "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
-  const effort = form.select("training.effort", EFFORTS.map(([value, text]) => [value, `${text} (${seconds(dataset.seconds_to_train[value])})`]), "default");
+  const effort = form.select("training.effort", EFFORTS.map(([value, text]) => [value, `${seconds(dataset.seconds_to_train[value])}: ${text}`]), "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
   const task = form.select("task", TASKS, "");
   const others = form.text("others", "", { tag: "textarea", rows: 3, placeholder: '{"model": {"hidden_units": [64, 64]}}' });

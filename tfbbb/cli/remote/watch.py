@@ -59,6 +59,7 @@ def show_progress(job: "Job", details: bool = True) -> None:
     from rich.console import Console
 
     from tfbbb.cli.progress import EpochBar
+    from tfbbb.training.job_clock import WAITING
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
     # The service sends past events at once: those of before are not shown.
@@ -66,10 +67,11 @@ def show_progress(job: "Job", details: bool = True) -> None:
     timing, told_at = job.timing, time.monotonic()
 
     def left() -> "JsonObject | None":
-        """Returns the timing that was told last, less the time since."""
+        """Returns the timing told last, less the time since unless the job waits."""
         if timing is None or timing["seconds_left"] is None:
             return timing
-        since = time.monotonic() - told_at
+        waits = timing["stage"] == WAITING
+        since = 0.0 if waits else time.monotonic() - told_at
         least, most = (max(x - since, 0.0) for x in timing["seconds_left"])
         return {**timing, "seconds_left": [least, most]}
 

@@ -6,16 +6,16 @@ import { address } from "./router.js";
 /** A line for a screen, by the first part of its address and the one that names the screen. */
 const LINES = {
   data: () => ["Drop a table, or open one to see what each column was taken for."],
-  "data/": ([, id]) => ["Choose what to predict, and ", [["new"], { dataset: id }, "train a model"], "."],
+  "data/": ([, id]) => ["Choose what to predict, and ", [["new"], { dataset: id }, "start a training"], "."],
   new: () => ["Start the training. You may close the page: it goes on, and ", [["jobs"], {}, "Jobs"], " shows how far it is."],
   jobs: () => ["Open a job to see its curves; when it has succeeded, it leads to its model."],
   "jobs/": () => ["When the job has succeeded, open its version, and ask it."],
   models: () => ["Open a model to see how good it is, then ask it."],
-  "models/": (parts) => ["Move sliders and ", [place(parts, "ask"), {}, "ask it"], "."],
-  "models/ask": (parts) => ["Send many rows at once: ", [place(parts, "file"), {}, "predict a file"], "."],
+  "models/": (parts) => ["Move sliders, and see ", [place(parts, "ask"), {}, "what it answers"], "."],
+  "models/ask": (parts) => ["Send many rows at once, ", [place(parts, "file"), {}, "as a file"], "."],
   "models/file": (parts) => ["When you know what came true, ", [place(parts, "truth"), {}, "compare"], "."],
   "models/truth": (parts) => ["Where promises do not hold, train anew on newer rows, and ", [place(parts, "versions"), {}, "compare the versions"], "."],
-  "models/versions": (parts) => ["Move a label when a version is better, or ", [place(parts, "ask"), {}, "ask it"], "."],
+  "models/versions": (parts) => ["Move a label when a version is better, or see ", [place(parts, "ask"), {}, "what it answers"], "."],
   keys: () => ["Give a program its key: “Ask it” of a model has programs to copy."],
   audit: () => ["Open what was changed, or ", [["keys"], {}, "revoke a key"], "."],
 };

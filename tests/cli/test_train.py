@@ -34,7 +34,7 @@ def test_training_starts_from_a_version_and_writes_the_next_one(
     assert result.stdout.endswith("exported to models/effect/2\n")
     figures = "54 rows trained; figures of 6 rows that no member trained on"
     assert figures in result.stdout
-    assert "epoch 2  " in result.stderr
+    assert "epoch 2" in result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
     for words in (["dose", "(mg)", "number", "1"], ["ward", "text", "a,", "b"]):
         assert words in [row[: len(words)] for row in rows]

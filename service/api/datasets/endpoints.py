@@ -41,6 +41,13 @@ class DatasetSummary(BaseModel, from_attributes=True):
     created_at: datetime
 
 
+# By effort, a job with the defaults.
+_SPECS: dict[Effort, JobSpec] = {
+    effort: JobSpec(target="target", training=TrainingSpec(effort=effort))
+    for effort in get_args(Effort)
+}
+
+
 class Dataset(DatasetSummary):
     """An uploaded table."""
 
@@ -55,15 +62,11 @@ class Dataset(DatasetSummary):
         description="Least and most seconds of a training of each `effort`."
     )
     @property
-    def seconds_to_train(self) -> dict[Effort, tuple[float, float]]:
+    def seconds_to_train(self) -> dict[Effort, list[float]]:
         """What a training by default would take."""
         return {
-            effort: expected_seconds(
-                self.num_rows,
-                len(self.columns) - 1,
-                JobSpec(target="target", training=TrainingSpec(effort=effort)),
-            )
-            for effort in get_args(Effort)
+            effort: list(expected_seconds(self.num_rows, len(self.columns) - 1, spec))
+            for effort, spec in _SPECS.items()
         }
 
 

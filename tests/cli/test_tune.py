@@ -19,8 +19,7 @@ def test_the_best_trial_is_exported_with_what_was_tried(tfbbb, data):
     result = tfbbb("tune", data, *TUNE, "models/effect", "--trials", "2")
     assert result.exit_code == 0, result.output
     stdout = result.stdout
-    assert stdout.endswith("exported to models/effect/1
-")
+    assert stdout.endswith("exported to models/effect/1\n")
     assert "epoch 2" in result.stderr
     tuning = Manifest.read("models/effect/1").lineage["tuning"]
     assert [trial["number"] for trial in tuning["trials"]] == [0, 1]

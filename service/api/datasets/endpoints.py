@@ -62,7 +62,7 @@ class Dataset(DatasetSummary):
         description="Least and most seconds of a training of each `effort`."
     )
     @property
-    def seconds_to_train(self) -> dict[Effort, list[float]]:
+    def seconds_to_train(self) -> dict[str, list[float]]:
         """What a training by default would take."""
         return {
             effort: list(expected_seconds(self.num_rows, len(self.columns) - 1, spec))

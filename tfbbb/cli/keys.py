@@ -115,6 +115,7 @@ def list_(database: "Database", as_json: AsJson = False) -> None:
         },
         as_json=as_json,
         if_none="There is no key; create one with `tfbbb keys create`.",
+        then="tfbbb keys revoke ID, for a key that nobody needs",
     )
 
 

@@ -89,4 +89,5 @@ def prune(
         },
         as_json=as_json,
         if_none="There is nothing to remove.",
+        then="tfbbb prune, if this was with --dry-run",
     )

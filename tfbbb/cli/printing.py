@@ -13,6 +13,7 @@ import typer
 
 from tfbbb.base.texts import aligned, shown_number
 from tfbbb.base.types import JsonObject
+from tfbbb.cli.options import echo_next
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +32,12 @@ def print_list(
     *,
     as_json: bool,
     if_none: str,
+    then: str,
 ) -> None:
-    """Prints a list, as a table or as JSON; a column is a key or is computed."""
+    """Prints a list, as a table or as JSON; a column is a key or is computed.
+
+    `then` is what to do next with an entry.
+    """
     if as_json:
         typer.echo(json.dumps(entries, indent=2))
         return
@@ -43,6 +48,7 @@ def print_list(
         itemgetter(x) if isinstance(x, str) else x for x in columns.values()
     ]
     print_rows([*columns], ([cell(entry) for cell in cells] for entry in entries))
+    echo_next(then)
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -77,4 +77,5 @@ def datasets(client: "Client", limit: Limit = 20, as_json: AsJson = False) -> No
         },
         as_json=as_json,
         if_none="There is no dataset; create one with `tfbbb remote upload`.",
+        then="tfbbb remote train DATASET --target COLUMN --name MODEL",
     )

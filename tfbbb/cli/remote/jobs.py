@@ -53,6 +53,7 @@ def jobs(
         },
         as_json=as_json,
         if_none="There is no such job; create one with `tfbbb remote train`.",
+        then="tfbbb remote watch JOB",
     )
 
 
@@ -76,6 +77,7 @@ def cancel(client: "Client", job: JobId) -> None:
     cancelled = client.job(job).cancel()
     stops = "" if cancelled.has_ended else " and will stop"
     typer.echo(f"job {cancelled.id} is {cancelled.state}{stops}")
+    echo_next(f"tfbbb remote retry {cancelled.id}, to queue it again")
 
 
 @with_options(service)

@@ -6,6 +6,7 @@ import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import Application, with_options
+from tfbbb.cli.options import echo_next
 from tfbbb.cli.printing import AsJson, print_list
 from tfbbb.cli.remote.service import (
     DatasetId,
@@ -45,6 +46,7 @@ def models(client: "Client", as_json: AsJson = False) -> None:
         },
         as_json=as_json,
         if_none="There is no model yet; create one with `tfbbb remote train`.",
+        then="tfbbb remote predict MODEL TABLE",
     )
 
 
@@ -61,6 +63,7 @@ def label(
     """
     client.model(model).set_label(label, version)
     typer.echo(f"{label} is version {version} of {model}")
+    echo_next(f"tfbbb remote predict {model} TABLE --label {label}")
 
 
 @delete.callback()

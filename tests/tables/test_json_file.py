@@ -43,11 +43,6 @@ def test_keys_become_columns_with_types_of_all_rows(tmp_path):
     assert scan.dialect is None
 
 
-def test_columns_of_several_types_are_text(tmp_path):
-    path = written(tmp_path, '{"a": 1.5}\n{"a": "NA"}\n{"a": true}\n')
-    assert read_table(path).to_pydict() == {"a": ["1.5", None, "true"]}
-
-
 def test_a_number_may_be_nan(tmp_path):
     path = written(tmp_path, '{"a": 7.5, "b": 1}\n{"a": NaN, "b": 2}\n')
     assert str(read_table(path)["a"].to_pylist()) == "[7.5, nan]"

@@ -59,11 +59,6 @@ def test_shuffling_keeps_inputs_and_targets_together(rows):
         assert words == [["a", "b", ""][int(x) % 3] for x in inputs["x"]]
 
 
-def test_targets_returns_the_targets_of_all_rows(rows):
-    assert rows.targets().dtype == np.float32
-    np.testing.assert_array_equal(rows.targets()[:, 0], 2 * np.arange(ROWS))
-
-
 def test_the_digest_is_of_the_rows_in_their_order(rows):
     assert rows.sha256 == rows.take(np.arange(ROWS)).sha256
     assert rows.sha256 != rows.take(np.arange(ROWS)[::-1]).sha256

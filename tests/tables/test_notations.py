@@ -161,6 +161,7 @@ def test_booleans_are_read_in_every_spelling(words):
         (["P1DT2H", "PT30S"], [93600, 30]),
         (["1:02.5", "0:59.25", "58.5"], [62.5, 59.25, 58.5]),
         (["9:15 AM", "12:00 AM", "12:30 pm"], [33300, 0, 45000]),
+        (["13h05", "0h00", "9 h 30 min"], [47100, 0, 34200]),
     ],
 )
 def test_durations_are_read_in_seconds(cells, seconds):
@@ -464,10 +465,6 @@ def test_a_month_with_a_short_year_is_no_day_unless_its_numbers_are_those_of_day
     days = [f"{month}-{day:02d}" for month in ("Oct", "Nov") for day in range(1, 31)]
     assert understood(days)[0].notation is None
     assert understood(["set-10", "set-11", "set-12"])[0].notation is None
-
-
-def test_hours_and_minutes_with_an_h_are_times_of_day():
-    assert_read("duration", ["13h05", "0h00", "9 h 30 min"], [47100, 0, 34200])
 
 
 def test_notations_of_earlier_versions_are_read():

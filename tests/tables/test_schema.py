@@ -299,7 +299,7 @@ def test_an_override_must_suit_most_texts(texts, kind, sentence):
 
 def test_classes_that_differ_in_all_rows_are_asked_for_by_the_task():
     target = [f"${i}.99" for i in range(100)]
-    with pytest.raises(TableError, match="100 classes in 100 rows"):
+    with pytest.raises(TableError, match=r"100 classes in 100 rows.*y=number"):
         Schema.infer({"z": Z, "y": target}, "y", columns={"y": "text"})
     schema = Schema.infer(
         {"z": Z, "y": target}, "y", task="classification", columns={"y": "text"}
@@ -341,12 +341,6 @@ def test_rows_whose_class_is_a_dash_have_no_target():
     assert missing.tolist() == [True, False]
 
 
-def test_a_target_of_classes_that_hardly_repeat_is_refused_with_advice():
-    names = [f"n{i}" for i in range(60)] + ["n1"] * 40
-    with pytest.raises(TableError, match=r"60 classes in 100 rows.*--column y=number"):
-        Schema.infer({"z": Z, "y": names}, "y")
-
-
 def test_warnings_name_values_that_training_did_not_have():
     table = {
         "x": np.linspace(0, 1, 40) ** 2,
@@ -382,14 +376,6 @@ def test_an_unknown_class_is_refused_with_its_row():
     schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
     with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
         schema.targets(table_of(y=["a", "c"] * 6))
-
-
-def test_columns_missing_at_prediction_are_refused():
-    schema = Schema.infer(table_of(), "y")
-    with pytest.raises(TableError, match="no feature column 'x'"):
-        schema.inputs(table_of().drop_columns("x"))
-    with pytest.raises(TableError, match="no target column 'y'"):
-        schema.targets(table_of().drop_columns("y"))
 
 
 def numbers_with(*values):

@@ -80,15 +80,6 @@ def test_titles_and_blank_rows_above_the_header_are_skipped(
     assert scan.dialect == Dialect(sheet="a", header_line=header_row)
 
 
-def test_the_index_that_pandas_wrote_is_left_out(tmp_path):
-    rows = [[None, "a"], [0, 5], [1, 6]]
-    path = write_xlsx(tmp_path / "table.xlsx", {"a": rows})
-    assert read_table(path).to_pydict() == {"a": [5, 6]}
-    rows[2][0] = 0
-    path = write_xlsx(tmp_path / "table.xlsx", {"a": rows})
-    assert read_table(path).to_pydict() == {"column 1": [0, 0], "a": [5, 6]}
-
-
 @pytest.mark.parametrize(
     ("rows", "columns", "note"),
     [

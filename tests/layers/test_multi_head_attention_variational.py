@@ -181,6 +181,7 @@ def attention_by_a_mask_of_its_own(inputs):
     return keras.ops.concatenate([hidden, scores[:, 0]], axis=-1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("body", "x", "method"),
     [

@@ -19,6 +19,7 @@ IMAGES = GENERATOR.normal(size=(N, 4, 4, 2)).astype("float32")
 WORDS = GENERATOR.integers(0, 4, size=(N, 3))
 CLASSES = GENERATOR.integers(0, 3, size=N)
 WEIGHTS = GENERATOR.uniform(0.5, 2.0, size=N)
+ZERO = {"unconnected_gradients": "zero"}
 
 
 def network(name):
@@ -89,9 +90,9 @@ def row_by_row(model, x, y, kind):
     network = NetworkFunction(model)
     values = network.split(network.means())
 
-    def joined(parts, leading):
-        flat = [tf.reshape(tf.cast(part, tf.float64), [leading, -1]) for part in parts]
-        return tf.concat(flat, axis=1)
+    def joined(parts):
+        flat = [tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts]
+        return tf.concat(flat, axis=0)
 
     size = int(np.prod(model.output_shape[1:]))
     specs = [tf.TensorSpec([None, *a.shape[1:]], a.dtype) for a in (x, y)]
@@ -105,10 +106,12 @@ def row_by_row(model, x, y, kind):
                 log_prob = tf.reduce_sum(network.log_likelihood(values, row, target))
             gradient = network.join(inner.gradient(log_prob, values))[0]
             outputs = tf.reshape(network.outputs(values, row), [size])
+            each = tf.unstack(outputs)
         if kind == "empirical_fisher":
             gradient = tf.cast(gradient, tf.float64)
             return gradient[:, tf.newaxis] * gradient
-        jacobian = joined(outer.jacobian(outputs, values), size)
+        rows = [joined(outer.gradient(one, values, **ZERO)) for one in each]
+        jacobian = tf.stack(rows)
         seconds = second_derivatives(model.likelihood, outputs, target)
         eigenvalues, vectors = tf.linalg.eigh(seconds)
         kept = (vectors * tf.maximum(eigenvalues, 0.0)) @ tf.transpose(vectors)
@@ -127,8 +130,8 @@ def second_derivatives(likelihood, outputs, target):
         with tf.GradientTape() as inner:
             inner.watch(flat)
             loss = likelihood.negative_log_likelihood(target, flat[tf.newaxis])
-        gradient = inner.gradient(loss, flat)
-    return outer.jacobian(gradient, flat)
+        each = tf.unstack(inner.gradient(loss, flat))
+    return tf.stack([outer.gradient(one, flat, **ZERO) for one in each])
 
 
 def summed(model, x, y, structure, kind, batch_size=4):

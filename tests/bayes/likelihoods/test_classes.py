@@ -1,9 +1,11 @@
+"""The likelihoods of classes: Categorical and Bernoulli."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from tfbbb.bayes.likelihoods import Categorical
+from tfbbb.bayes.likelihoods import Bernoulli, Categorical
 
 GENERATOR = np.random.default_rng(0)
 LOGITS = 3.0 * GENERATOR.normal(size=(50, 4))
@@ -13,6 +15,12 @@ LABELS = GENERATOR.integers(4, size=50)
 def built(num_classes=4):
     likelihood = Categorical()
     likelihood.build((None, num_classes))
+    return likelihood
+
+
+def bernoulli():
+    likelihood = Bernoulli()
+    likelihood.build((None, 1))
     return likelihood
 
 
@@ -30,24 +38,49 @@ def test_density_and_moments_are_those_of_the_softmax():
     np.testing.assert_allclose(built().probabilities(LOGITS), probabilities, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "targets",
-    [
-        LABELS,
-        LABELS[:, np.newaxis],
-        LABELS.astype(np.float32),
-        np.eye(4)[LABELS],
-        LABELS.tolist(),
-    ],
-    ids=["indices", "column", "floats", "one-hot", "list"],
-)
-def test_targets_are_indices_or_one_hot_rows(targets):
-    checked = built().check_targets(targets)
-    np.testing.assert_array_equal(checked, LABELS)
+def test_a_bernoulli_equals_a_categorical_with_the_logits_0_and_f():
+    one, two = bernoulli(), built(2)
+    logits, labels = LOGITS[:, :1], LABELS % 2
+    both = np.concatenate([np.zeros_like(logits), logits], axis=1)
+    for method in ("mean", "variance", "probabilities"):
+        found, expected = getattr(one, method)(logits), getattr(two, method)(both)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        one.log_prob(labels, logits), two.log_prob(labels, both), rtol=1e-12
+    )
+    noise = GENERATOR.normal(size=(50, 1))
+    np.testing.assert_array_equal(one.sample(logits, noise), two.sample(both, noise))
+
+
+FORMS = {
+    "indices": lambda labels, num_classes: labels,
+    "column": lambda labels, num_classes: labels[:, np.newaxis],
+    "floats": lambda labels, num_classes: labels.astype(np.float32),
+    "one-hot": lambda labels, num_classes: np.eye(num_classes)[labels],
+    "list": lambda labels, num_classes: labels.tolist(),
+}
+
+
+@pytest.mark.parametrize("num_classes", [2, 4])
+@pytest.mark.parametrize("form", FORMS)
+def test_targets_are_indices_or_one_hot_rows(form, num_classes):
+    likelihood = built() if num_classes == 4 else bernoulli()
+    outputs, labels = LOGITS[:, : 1 if num_classes == 2 else 4], LABELS % num_classes
+    targets = FORMS[form](labels, num_classes)
+    checked = likelihood.check_targets(targets)
+    np.testing.assert_array_equal(checked, labels)
     assert checked.dtype == np.int32
     np.testing.assert_allclose(
-        built().negative_log_likelihood(tf.constant(targets), LOGITS),
-        -built().log_prob(LABELS, LOGITS),
+        likelihood.negative_log_likelihood(tf.constant(targets), outputs),
+        -likelihood.log_prob(labels, outputs),
+    )
+
+
+def test_booleans_are_the_classes_0_and_1():
+    likelihood, labels = bernoulli(), LABELS[:, np.newaxis] % 2
+    np.testing.assert_allclose(
+        likelihood.negative_log_likelihood(tf.constant(labels == 1), LOGITS[:, :1]),
+        -likelihood.log_prob(labels[:, 0], LOGITS[:, :1]),
     )
 
 
@@ -117,3 +150,14 @@ def test_soft_labels_of_a_step_are_refused(dtype):
         tf.constant([[0, 0, 0], [0, 0, 1]], dtype), outputs, tf.constant([0.0, 1.0])
     )
     np.testing.assert_allclose(masked, [0.0, np.log(3)], rtol=1e-6)
+
+
+def test_more_outputs_are_refused_with_the_way_to_several_labels():
+    with pytest.raises(ValueError, match=r"\[rows, labels, 1\].*`Categorical`.*Rec"):
+        Bernoulli().build((None, 2))
+
+
+def test_more_classes_are_refused():
+    assert Bernoulli().num_outputs() == Bernoulli().num_outputs(2) == 1
+    with pytest.raises(ValueError, match=r"two classes.*num_targets=3"):
+        Bernoulli().num_outputs(3)

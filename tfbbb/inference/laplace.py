@@ -219,7 +219,9 @@ class Laplace(InferenceMethod):
                     tune_noise=learns_scale(model.likelihood),
                 )
             log_evidence = evidence.log_evidence(prior, factor)
-            new = self._model(model, layers, prior)
+            named = [f"{layer.name}/{w.name}" for layer, w in weights_of(layers)]
+            precisions = dict(zip(named, prior.tolist(), strict=True))
+            new = self._model(model, layers, precisions)
             numbers = {id(layer): i for i, layer in enumerate(model.variational_layers)}
             chosen = [new.variational_layers[numbers[id(layer)]] for layer in layers]
             weights = [weight for _, weight in weights_of(chosen)]
@@ -238,11 +240,10 @@ class Laplace(InferenceMethod):
             "num_weights": sum(weight.size for weight in weights),
         }
         if self.prior_precision is not None:
-            diagnostics["prior_precision"] = dict(
-                zip(_names(layers), prior.tolist(), strict=True)
-            )
+            diagnostics["prior_precision"] = precisions
         if learns_scale(new.likelihood):
-            diagnostics["noise"] = _raw_noise(new.likelihood).tolist()
+            unit = new.likelihood.target_scale.numpy().astype(np.float64)
+            diagnostics["noise"] = (noise_of(new.likelihood) * unit).tolist()
         new.inference = self.result(log_evidence, **diagnostics)
         return new
 
@@ -250,10 +251,9 @@ class Laplace(InferenceMethod):
         self,
         model: BayesianModel,
         layers: Sequence[VariationalLayer],
-        prior: np.ndarray,
+        precisions: dict[str, float],
     ) -> BayesianModel:
         """Returns a copy with posteriors of the structure, and with the new priors."""
-        precisions = dict(zip(_names(layers), prior, strict=True))
         wanted = {id(layer) for layer in layers}
         family: posteriors.Posterior = posteriors.MeanFieldNormal()
         if self.structure == "kron":
@@ -273,19 +273,10 @@ class Laplace(InferenceMethod):
             for weight in layer.variational_weights:
                 precision = precisions[f"{layer.name}/{weight.name}"]
                 option = "bias_prior" if weight.name == "bias" else "prior"
-                changed[option] = Normal(scale=float(precision**-0.5))
+                changed[option] = Normal(scale=precision**-0.5)
             return changed
 
         return with_posterior(model, "point", layer_options=options)
-
-
-def _names(layers: Sequence[VariationalLayer]) -> list[str]:
-    return [f"{layer.name}/{weight.name}" for layer, weight in weights_of(layers)]
-
-
-def _raw_noise(likelihood: Likelihood) -> np.ndarray:
-    """Returns the noise of a normal likelihood in the units of the targets, [k]."""
-    return noise_of(likelihood) * likelihood.target_scale.numpy().astype(np.float64)
 
 
 def _check_batch_normalization(

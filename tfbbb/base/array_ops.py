@@ -22,7 +22,8 @@ newaxis = None
 def is_tensor(value: object) -> bool:
     """Returns whether TensorFlow computes with a value, alone or in a list."""
     tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is None:
+    # TensorFlow's own check takes longer than many a function of small arrays.
+    if tensorflow is None or isinstance(value, np.ndarray | float | int | str):
         return False
     if isinstance(value, list | tuple):
         return any(map(is_tensor, value))

@@ -1,4 +1,4 @@
-"""Fewer garbage collections while TensorFlow traces graphs."""
+"""Fewer garbage collections while TensorFlow is imported, or traces graphs."""
 
 import gc
 import threading

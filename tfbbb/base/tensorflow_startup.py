@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tfbbb.base.garbage_collection import rare_garbage_collection
+
 
 class MissingTensorFlowError(ImportError):
     """What was asked for needs TensorFlow; the message says how to get it."""
@@ -40,7 +42,7 @@ def import_tensorflow() -> None:
         return
     require_tensorflow("This")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _without_matplotlib():
+    with _without_matplotlib(), rare_garbage_collection():
         import tensorflow as tf
 
     let_gpu_memory_grow()

@@ -1,5 +1,6 @@
 """`tfbbb train`."""
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,10 +67,14 @@ def train(
 
     from rich.console import Console
 
+    from tfbbb.base.threads import num_processors
     from tfbbb.cli.figures import echo_figures
     from tfbbb.cli.imports import import_tensorflow
     from tfbbb.cli.progress import EpochBar
 
+    # A step computes means beside variances: each with half of the cores.
+    threads = str(max(1, num_processors() // 2))
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", threads)
     fault = None
     with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
         import_tensorflow()

@@ -151,9 +151,9 @@ def _fit_noise(errors: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     unit = float(np.sqrt(np.average(np.square(errors), weights=weights))) or 1.0
 
     def loss(parameters: np.ndarray) -> float:
-        log_scale, log_df = parameters
-        noise = stats.t(np.exp(log_df), scale=np.exp(log_scale))
-        return -float(np.average(noise.logpdf(errors / unit), weights=weights))
+        scale, df = np.exp(parameters)
+        log_prob = stats.t.logpdf(errors / unit, df, scale=scale)
+        return -float(np.average(log_prob, weights=weights))
 
     bounds = ((-10.0, 2.0), tuple(np.log(_DEGREES_OF_FREEDOM)))
     found = optimize.minimize(loss, (-0.2, 2.0), method="L-BFGS-B", bounds=bounds).x

@@ -85,20 +85,9 @@ def test_a_step_sets_its_fields_alone(runs, step, expected):
     assert changed(runs[place], runs[place + 1]) == expected
 
 
-def test_the_rows_of_a_small_table_all_train(runs):
-    assert runs[1].prepared.rows.num_rows == 60
-    assert len(runs[1].prepared.held_out_rows) == 0
-
-
 def test_a_likelihood_that_is_given_is_taken(runs):
     assert runs[1].likelihoods is None
     assert result(runs[-1]).spec.model.likelihood.name == "normal"
-
-
-def test_every_row_is_left_out_by_some_members_alone(runs):
-    folds = runs[2].members.folds
-    assert folds.shape[-1] == 60
-    assert len(runs[2].networks) == len(runs[2].plan.networks) == 1
 
 
 def test_a_column_that_the_table_lacks_is_refused_by_the_first_step():

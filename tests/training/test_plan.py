@@ -46,11 +46,6 @@ def test_a_training_outlasts_its_warmup():
         plan(320, kl_schedule="linear_warmup", steps=40)
 
 
-@pytest.mark.parametrize(("num_rows", "units"), [(4999, (64, 64)), (5000, (128, 128))])
-def test_more_rows_get_a_wider_network(num_rows, units):
-    assert plan(num_rows).networks["piecewise_linear"].hidden_units == units
-
-
 def test_epochs_and_batches_that_are_given_are_taken():
     given = plan(100, epochs=3, batch_size=30)
     assert (given.epochs, given.batch_size, given.steps_per_epoch) == (3, 30, 4)

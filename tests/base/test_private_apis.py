@@ -321,7 +321,7 @@ def step_graphs():
 def test_fits_leave_no_graphs_of_steps():
     x = np.arange(8.0)[:, np.newaxis]
     before = step_graphs()
-    for _ in range(3):
+    for _ in range(2):
         inputs = keras.Input((1,))
         model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
         model.compile("adam")

@@ -24,7 +24,6 @@ from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.lab.compat.tfp_layers.divergence import divergence
 from tfbbb.lab.compat.tfp_layers.function_config import (
     ReadsConfig,
-    activation_config,
     activity_regularizer_config,
     to_config,
 )
@@ -154,6 +153,6 @@ class DenseVariational(ReadsConfig, keras.Layer):
             "kl_weight": None if self.kl_weight is None else float(self.kl_weight),
             "kl_use_exact": self.kl_use_exact,
             **activity_regularizer_config(self),
-            "activation": activation_config(self.activation),
+            "activation": to_config(self.activation),
             "use_bias": self.use_bias,
         }

@@ -9,7 +9,7 @@ import keras
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import in_safe_mode
-from tfbbb.base.types import Activation, Config, DType, Json, Options
+from tfbbb.base.types import Config, DType, Options
 from tfbbb.bayes.priors import tfp_distribution
 from tfbbb.lab.compat.tfp_layers.adopted_variable import variables_of
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
@@ -35,12 +35,16 @@ class ReadsConfig:
 def to_config(value: object) -> Any:
     """Returns a function or an object as JSON.
 
-    Registered functions and objects of Keras are saved as Keras saves them, and a
-    distribution of constants by its class and arguments. Other functions are pickled: a
-    pickled value is read back only where Keras reads Python lambdas, too.
+    Activations, registered functions and objects of Keras are saved as Keras saves
+    them, and a distribution of constants by its class and arguments. Other functions
+    are pickled, and are read back only where Keras reads Python lambdas, too.
     """
     if value is None or isinstance(value, str | dict):
         return value
+    library = (getattr(value, "__module__", None) or "").partition(".")[0]
+    name = getattr(value, "__name__", "")
+    if library in ("keras", "tensorflow") and hasattr(keras.activations, name):
+        return keras.activations.serialize(value)
     if _is_saved_by_keras(value):
         return keras.saving.serialize_keras_object(value)
     if isinstance(value, tfp.distributions.Distribution):
@@ -75,15 +79,6 @@ def from_config(config: Any) -> Any:
             "Received: safe_mode=True"
         )
     return pickle.loads(base64.b64decode(config["config"]))
-
-
-def activation_config(activation: Activation) -> Json:
-    """Returns an activation by the name that Keras has for it, else by `to_config`."""
-    library = (getattr(activation, "__module__", None) or "").partition(".")[0]
-    name = getattr(activation, "__name__", "")
-    if library in ("keras", "tensorflow") and hasattr(keras.activations, name):
-        return keras.activations.serialize(activation)
-    return to_config(activation)
 
 
 def activity_regularizer_config(layer: keras.Layer) -> Options:

@@ -18,7 +18,6 @@ from tfbbb.base.types import (
 )
 from tfbbb.lab.compat.tfp_layers.function_config import (
     ReadsConfig,
-    activation_config,
     full_precision,
     to_config,
 )
@@ -85,6 +84,6 @@ class VariableLayer(ReadsConfig, keras.Layer):
         return {
             **super().get_config(),
             "shape": list(self._shape),
-            "activation": activation_config(self.activation),
+            "activation": to_config(self.activation),
             **{name: to_config(value) for name, value in self._options.items()},
         }

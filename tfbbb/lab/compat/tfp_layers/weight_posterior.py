@@ -29,7 +29,6 @@ from tfbbb.lab.compat.tfp_layers.default_distributions import (
 )
 from tfbbb.lab.compat.tfp_layers.function_config import (
     ReadsConfig,
-    activation_config,
     activity_regularizer_config,
     to_config,
 )
@@ -239,7 +238,7 @@ class WeightPosterior(ReadsConfig, keras.Layer):
         return {
             **super().get_config(),
             **activity_regularizer_config(self),
-            "activation": activation_config(self.activation),
+            "activation": to_config(self.activation),
             **{name: to_config(getattr(self, name)) for name in _FUNCTIONS},
             **({"seed": self.seed} if self.takes_seed else {}),
         }

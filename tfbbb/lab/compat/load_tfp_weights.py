@@ -5,8 +5,6 @@ from typing import Protocol
 import keras
 import numpy as np
 
-_RESOLUTION = float(np.finfo(np.float32).eps)
-
 Assignment = tuple[keras.Variable, np.ndarray]
 
 
@@ -21,29 +19,21 @@ def load_tfp_weights(legacy_model: LegacyModel, model: keras.Model) -> None:
     """Copies the weights of a legacy model with `tfp.layers` into a Keras 3 model.
 
     Layers correspond by name if the model has all of the legacy names, else by their
-    order. A layer of `tfbbb.lab.compat.tfp_layers` takes the weights as they are. A
-    variational layer of `tfbbb.layers` with mean-field posteriors takes the means and,
-    as it keeps the logarithm of the standard deviation,
-
-        log_scale = log(softplus(untransformed_scale) + eps)
-
-    with `eps` the resolution of float32. A bias that is a point, the default of
-    `tfp.layers`, becomes the mean of the layer's bias, with a standard deviation of
-    `eps` unless its posterior is a point, too.
+    order. Each layer takes the weights of the legacy layer as they are, those of
+    `tfbbb.lab.compat.tfp_layers` too.
 
     Nothing is written unless everything fits.
 
     Example:
 
-    >>> import keras, numpy as np, tf_keras, tensorflow_probability as tfp, tfbbb
-    >>> from tfbbb.lab.compat.load_tfp_weights import load_tfp_weights
+    >>> import keras, numpy as np, tf_keras, tensorflow_probability as tfp
+    >>> from tfbbb.lab.compat import load_tfp_weights, tfp_layers
     >>> legacy = tf_keras.Sequential([tfp.layers.DenseFlipout(2)])
     >>> legacy.build((None, 3))
-    >>> model = keras.Sequential([
-    ...     keras.Input((3,)), tfbbb.layers.DenseVariational(2, kl_weight=1.0)])
+    >>> model = keras.Sequential([keras.Input((3,)), tfp_layers.DenseFlipout(2)])
     >>> load_tfp_weights(legacy, model)
     >>> theirs = legacy.layers[0].kernel_posterior.mean()
-    >>> np.allclose(model.layers[0].kernel.mean, theirs)
+    >>> np.allclose(model.layers[0].kernel_posterior.mean(), theirs)
     True
 
     Args:
@@ -51,9 +41,8 @@ def load_tfp_weights(legacy_model: LegacyModel, model: keras.Model) -> None:
         model: The model to write to, built.
 
     Raises:
-        ValueError: One of the models is no built model of its library, the number of
-            layers or weights or a shape differs, or a layer cannot represent the legacy
-            layer's posterior.
+        ValueError: One of the models is no built model of its library, or the number
+            of layers or weights, or a name or a shape of a weight, differs.
     """
     if not isinstance(model, keras.Model) or not model.built:
         raise ValueError(
@@ -67,9 +56,7 @@ def load_tfp_weights(legacy_model: LegacyModel, model: keras.Model) -> None:
         )
     found: list[Assignment] = []
     for legacy, layer in _pairs(_leaf_layers(legacy_model), _leaf_layers(model)):
-        # Layers of `tfbbb.layers` have variational weights.
-        is_ours = hasattr(layer, "variational_weights")
-        found += (_to_variational if is_ours else _to_layer)(legacy, layer)
+        found += _assignments(legacy, layer)
     for variable, value in found:
         if tuple(variable.shape) != value.shape:
             raise ValueError(
@@ -102,7 +89,7 @@ def _named_weights(layer: keras.Layer) -> list[tuple[str, keras.Variable]]:
     return [(w.name.rsplit("/", 1)[-1].split(":")[0], w) for w in weights]
 
 
-def _to_layer(legacy: keras.Layer, layer: keras.Layer) -> list[Assignment]:
+def _assignments(legacy: keras.Layer, layer: keras.Layer) -> list[Assignment]:
     theirs, own = _named_weights(legacy), _named_weights(layer)
     names, own_names = ([name for name, _ in named] for named in (theirs, own))
     if names != own_names:
@@ -111,38 +98,6 @@ def _to_layer(legacy: keras.Layer, layer: keras.Layer) -> list[Assignment]:
             f"layer '{legacy.name}' has other weights. Received: weights={names}"
         )
     return [(w, v.numpy()) for (_, w), (_, v) in zip(own, theirs, strict=True)]
-
-
-def _to_variational(legacy: keras.Layer, layer: keras.Layer) -> list[Assignment]:
-    values = {name: weight.numpy() for name, weight in _named_weights(legacy)}
-    received = f"Received: weights={list(values)}"
-    found: list[Assignment] = []
-    for weight in layer.variational_weights:
-        mean = values.pop(f"{weight.name}_posterior_loc", None)
-        untransformed = values.pop(f"{weight.name}_posterior_untransformed_scale", None)
-        variables = weight.variables
-        is_normal = set(variables) == {"mean", "log_scale"}
-        is_point = set(variables) == {"mean"}
-        if mean is None or not (is_normal or (is_point and untransformed is None)):
-            raise ValueError(
-                f"The {weight.name} of the layer '{layer.name}', a posterior with "
-                f"the variables {sorted(variables)}, cannot represent the posterior of "
-                f"the legacy layer '{legacy.name}': independent normals fit "
-                "`mean_field_normal`, a point fits `point`, a layer without bias fits "
-                f"one without. {received}"
-            )
-        found.append((variables["mean"], mean))
-        if is_normal:
-            scale = np.full(mean.shape, _RESOLUTION)
-            if untransformed is not None:
-                scale += np.logaddexp(0.0, untransformed.astype(float))
-            found.append((variables["log_scale"], np.log(scale).astype(np.float32)))
-    if values:
-        raise ValueError(
-            f"The layer '{layer.name}' has no place for weights of the legacy layer "
-            f"'{legacy.name}'. {received}"
-        )
-    return found
 
 
 def _leaf_layers(model: keras.Model | LegacyModel) -> list[keras.Layer]:

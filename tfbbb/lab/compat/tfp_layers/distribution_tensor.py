@@ -12,19 +12,8 @@ from tfbbb.base.types import ArrayLike, Distribution, DType, Tensor
 
 tfd = tfp.distributions
 
-_ITS_OWN = frozenset(
-    {
-        "_concrete_value",
-        "_value",
-        "dtype",
-        "get_shape",
-        "is_tensor_like",
-        "ndim",
-        "numpy",
-        "shape",
-        "tensor_distribution",
-    }
-)
+_ITS_OWN = {"_concrete_value", "_value", "is_tensor_like", "tensor_distribution"}
+_ITS_OWN |= {"dtype", "get_shape", "ndim", "numpy", "shape"}
 
 
 class _DistributionTensorType(type(tfd.Distribution), type(tfp.util.DeferredTensor)):  # type: ignore[misc]

@@ -68,7 +68,7 @@ def test_predictions_while_training_do_not_change_training():
     def trained(watched):
         keras.utils.set_random_seed(3)
         model = bayesian()
-        model.fit(X, Y, epochs=3, callbacks=watched, verbose=0)
+        model.fit(X, Y, epochs=2, callbacks=watched, verbose=0)
         return model
 
     assert_same_weights(trained([Watch()]), trained([]), rtol=0, atol=0)

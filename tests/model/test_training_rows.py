@@ -267,7 +267,7 @@ def test_missing_targets_are_named(x):
 def test_validation_data_overrides_the_split():
     inputs = keras.Input((2,))
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
-    model.compile()
+    model.compile(run_eagerly=True)
     model.fit(X, Y, validation_split=0.5, validation_data=(X, Y), verbose=0)
     assert model.num_rows == 10
 

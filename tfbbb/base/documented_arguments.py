@@ -13,16 +13,7 @@ Described = TypeVar("Described", bound=Callable[..., Any])
 
 
 def documented_arguments(docstring: str | None) -> dict[str, str]:
-    """Returns the entries of the section `Args`, by the names of the arguments.
-
-    Example:
-
-    >>> documented_arguments(documented_arguments.__doc__)
-    {'docstring': '    docstring: The docstring of a class or a function.'}
-
-    Args:
-        docstring: The docstring of a class or a function.
-    """
+    """Returns the entries of the section `Args`, by the names of the arguments."""
     _, _, section = inspect.cleandoc(docstring or "").partition("\nArgs:\n")
     section = re.split(r"\n(?=\S)", section)[0].rstrip()
     entries = re.split(r"\n+(?=    \S)", f"\n{section}")[1:]

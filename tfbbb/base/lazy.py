@@ -51,9 +51,6 @@ def import_keras() -> None:
     """Imports Keras with its TensorFlow backend, then calls what waits for it.
 
     SavedModels and TensorFlow Probability allow no other backend.
-
-    Raises:
-        ImportError: Keras is set to another backend.
     """
     global _waiting
     if _waiting is None:
@@ -73,10 +70,8 @@ def import_keras() -> None:
 def lazy_name(package: str, places: Mapping[str, str], name: str) -> Any:
     """Returns a name of a package that loads its names on first use.
 
-    Args:
-        package: Name of the package. A place that begins with a dot is relative to it.
-        places: The module of each name. One that ends with the name is what it names.
-        name: The name that is asked for.
+    `places` has the module of each name, or what the name itself is; one that begins
+    with a dot is relative to the package.
     """
     place = places.get(name)
     if place is None:

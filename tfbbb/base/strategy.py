@@ -127,15 +127,9 @@ def saved_as(package: str) -> Callable[[type[T]], type[T]]:
 class Registry(Generic[T]):
     """Resolves one kind of strategy by string name, config or object.
 
-    Args:
-        base: The base class of the kind.
-        classes: The classes by name, beside those that `register` adds.
-        package: The package in saved files of the classes that `register` adds.
-
-    Attributes:
-        classes: The classes by name.
-        descriptions: What the class of a name is, in a sentence for users of jobs;
-            without an entry for classes that jobs cannot name.
+    `classes` are those of the base class by name, and `descriptions` what the class of
+    a name is, in a sentence for users of jobs. `package` is that of the classes that
+    `register` adds in saved files.
     """
 
     def __init__(

@@ -36,13 +36,10 @@ class TrainingRows:
     Attributes:
         target_weights: How much each target counts, [rows, places...] or [rows]: 0 for
             masked steps. None if all targets count alike.
-        member_sizes: Number of rows, or their total weight, that each member trains
-            on, [members]; None if all members train on all rows.
-        member_temperatures: The temperature of each member relative to the schedule,
-            [members]; None for 1.
-        mean_weights: The mean weight of a row for each member, [members], or [1] for
-            all members. Each step divides by it, and not by the weights of its own
-            batch, so that the gradient is unbiased however much weights differ.
+        member_sizes: Rows, or their total weight, of each member; None for all rows.
+        member_temperatures: The temperature of each member relative to the schedule.
+        mean_weights: The mean weight of a row, [members] or [1]. Each step divides by
+            it, and not by the weights of its batch, so that the gradient is unbiased.
         exposures: The exposure of each target, [rows, places..., 1]; None without.
     """
 

@@ -260,7 +260,7 @@ def test_the_program_of_the_readme_runs_and_the_small_wheel_predicts(
         "model = tfbbb.load('saved_models/mine/1')\n"
         "row = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.9, 87]\n"
         "prediction = model.predictive([row])\n"
-        "print(prediction.std.shape)\n"
+        "print(prediction.mean.shape)\n"
     )
     assert run(installed_small / "python", "-c", asks, cwd=tmp_path) == "(1, 1)\n"
 

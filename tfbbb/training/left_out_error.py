@@ -103,7 +103,7 @@ def competes(
 
 
 def relative_error(
-    prediction: Prediction | PredictedRows,
+    prediction: "Prediction | PredictedRows",
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> float:

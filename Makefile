@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check docs test test-all tested test-slow faults mutations packages screenshots helm lint format lock clean
+.PHONY: help install demo serve check touched docs test test-all tested test-slow faults mutations packages screenshots helm lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -24,9 +24,11 @@ demo: $(VENV)/runnable ## Start the service, upload a real table, train, predict
 serve: $(VENV)/runnable ## Run the service on 127.0.0.1:8000, with models in saved_models/
 	$(BIN)/tfbbb serve
 
-RULES := tests/test_imports.py tests/service/test_walls.py tests/mutations/test_list.py
-check: lint ## Check formatting, lint and types, and run rules and some tests (TESTS=tests/model)
-	$(BIN)/pytest $(RULES) $(TESTS)
+check: install ## Lint, and run the tests nearest to what differs from HEAD (BASE=commit)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint touched
+
+touched: install
+	$(BIN)/python -m tests.touched $(BASE)
 
 test: SELECTED = not slow and not outer
 test: tested ## Check formatting, lint and types, and test kit, tables and service

@@ -29,7 +29,13 @@ def saved_models(exported_models):
 @pytest.fixture(scope="session")
 def client(saved_models):
     """Shared by the tests that only ask."""
-    settings = Settings(models=saved_models, max_work=100_000, max_body_bytes=100_000)
+    settings = Settings(
+        models=saved_models,
+        max_work=100_000,
+        max_body_bytes=100_000,
+        # The models stay as they are; each look at them takes time from other tests.
+        poll_seconds=3600.0,
+    )
     with serving(settings) as client:
         yield client
 

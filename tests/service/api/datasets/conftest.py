@@ -8,12 +8,12 @@ from tests.service.sandboxed import reading_here
 from tests.service.serving import serving
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def datasets(data_dir, tmp_path_factory):
     """A service that takes tables in, with narrow limits."""
     settings = Settings(

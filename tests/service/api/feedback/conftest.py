@@ -18,7 +18,7 @@ def export(path, likelihood, units, **options):
     model.export_predictive(path, target="y", num_samples=20, **options)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def feedback_models(tmp_path_factory):
     """Models of numbers and of classes; one has a drift reference."""
     root = tmp_path_factory.mktemp("feedback_models")
@@ -34,13 +34,13 @@ def feedback_models(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def feedback_settings(feedback_models, tmp_path_factory):
     data_dir = tmp_path_factory.mktemp("feedback_data")
     return Settings(models=feedback_models, data_dir=data_dir)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def feedback_service(feedback_settings):
     with serving(feedback_settings) as client:
         yield client

@@ -7,7 +7,7 @@ import time
 from service.sandbox.limits import allow_seconds
 
 allow_seconds(time.process_time() + {seconds})
-end = time.process_time() + 2.2
+end = time.process_time() + 1.3
 while time.process_time() < end:
     pass
 """

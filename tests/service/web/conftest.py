@@ -3,7 +3,6 @@
 import base64
 import os
 import shutil
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,14 +12,16 @@ from playwright.sync_api import expect, sync_playwright
 
 from service.shared.database import Database
 from service.shared.settings import Settings
+from tests.service.sandboxed import reading_here
 from tests.service.serving import ADMIN_KEY, serving
 from tests.service.web.tables import ATTACK, houses
+from tests.waiting import wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
 PATIENCE = 120_000
 # For a training of few steps, with TensorFlow to import first.
-TRAINING = 480_000
+TRAINING_SECONDS = 480.0
 MODEL = "houses"
 SPEC = {
     "target": "price",
@@ -68,7 +69,7 @@ def site(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
-    with serving(settings) as client:
+    with reading_here(), serving(settings) as client:
         yield Site(str(client.base_url).rstrip("/"), client, settings)
 
 
@@ -82,39 +83,43 @@ def trained(site):
     answer = site.client.post("/v1/jobs", json=spec)
     assert answer.status_code == 201, answer.text
     job = answer.json()["id"]
-    deadline = time.monotonic() + TRAINING / 1000
-    while (state := site.client.get(f"/v1/jobs/{job}").json())["version"] is None:
+
+    def is_over():
+        state = site.client.get(f"/v1/jobs/{job}").json()
         assert state["state"] != "failed", state["error"]
-        assert time.monotonic() < deadline, state
-        time.sleep(0.5)
+        return state["version"] is not None
+
+    wait_until(is_over, TRAINING_SECONDS)
     return {"dataset": dataset, "job": job}
 
 
-@pytest.fixture
-def context(browser):
-    """A browser profile of its own."""
+@pytest.fixture(scope="module")
+def context(browser, site):
+    """A browser profile that is signed in; each page has its own drafts."""
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         context.set_default_timeout(PATIENCE)
+        with watched_page(context, site) as page:
+            page.goto(f"{site.url}/?key={ADMIN_KEY}")
+            page.wait_for_selector("h1")
         yield context
 
 
 @pytest.fixture
 def page(context, site):
-    with signed_in_page(context, site) as page:
+    with watched_page(context, site) as page:
         yield page
 
 
 @contextmanager
-def signed_in_page(context, site):
+def watched_page(context, site):
     """Opens a page that may neither fail nor load from elsewhere."""
     page = context.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: check_origin(request.url, site, errors))
     page.on("console", lambda message: check_policy(message.text, errors))
-    page.goto(f"{site.url}/?key={ADMIN_KEY}")
-    page.wait_for_selector("h1")
     yield page
+    page.close()
     assert not errors
 
 
@@ -159,10 +164,9 @@ def copy_model(site, name):
     shutil.copytree(root / MODEL / "1", staging)
     (root / name).mkdir()
     staging.rename(root / name / "1")
-    deadline = time.monotonic() + PATIENCE / 1000
-    while True:
-        found = site.client.get(f"/v1/models/{name}")
-        if found.is_success and found.json()["labels"].get("latest") == "1":
-            return
-        assert time.monotonic() < deadline, found.text
-        time.sleep(0.2)
+
+    def is_latest():
+        found = site.client.get(f"/v1/models/{name}").json()
+        return found.get("labels", {}).get("latest") == "1"
+
+    wait_until(is_latest)

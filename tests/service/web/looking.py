@@ -46,7 +46,7 @@ _STUCK = """() => Math.max(0, ...[...document.querySelectorAll("body *")]
 
 
 # The dark theme has other colours, and nothing else.
-_CHECKED = {
+CHECKED = {
     "light": {"resultTypes": ["violations"]},
     "dark": {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
 }
@@ -90,7 +90,7 @@ def look_at(page):
         covered[size] = page.evaluate(_COVERED)
         stuck[size] = page.evaluate(_STUCK)
     violations = {}
-    for theme, options in _CHECKED.items():
+    for theme, options in CHECKED.items():
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         faults = Axe().run(page, options=options).response["violations"]
         violations[theme] = [(one["id"], one["nodes"][0]["html"]) for one in faults]

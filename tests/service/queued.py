@@ -72,7 +72,7 @@ def job(queue, job_id):
 def events(queue, job_id):
     """The events of a job, in order."""
     with queue.database.reading() as session:
-        return job_events.after(session, job_id, 0)
+        return job_events.after(session, job_id, 0, limit=10**6)
 
 
 def states(queue, job_id):

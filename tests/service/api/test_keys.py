@@ -152,13 +152,6 @@ def test_requests_for_no_such_key_are_refused(client):
     assert client.delete("/v1/keys/x").status_code == 400
 
 
-def test_a_key_for_metrics_reads_them_and_nothing_else(client):
-    headers = bearer(make(client, "metrics")["key"])
-    assert client.get("/metrics", headers=headers).status_code == 200
-    for path in ("/v1/models", "/v1/jobs", "/v1/audit"):
-        assert client.get(path, headers=headers).status_code == 403
-
-
 def test_usable_keys_have_different_names(client, database):
     made = make(client)
     body = {"name": made["name"], "scopes": ["predict"]}

@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 
 import pytest
@@ -119,14 +118,6 @@ def test_version_renamed_before_an_interruption_belongs_to_its_job(
     assert versions(queue)[0].digest == manifest_digest(
         queue.settings.models / "model" / "1"
     )
-
-
-def test_the_number_of_a_deleted_version_is_not_given_again(queue):
-    first = exporting(queue)
-    publish(queue, first, staged(queue, first))
-    shutil.rmtree(queue.settings.models / "model" / "1")
-    second = exporting(queue)
-    assert publish(queue, second, staged(queue, second)) == 2
 
 
 def test_a_version_is_on_the_disk_before_the_commit(

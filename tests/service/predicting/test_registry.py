@@ -79,7 +79,7 @@ def test_loads_and_unloads_leave_memory_threads_and_descriptors(registry):
         gc.collect()
         return process.memory_info().rss, process.num_threads(), process.num_fds()
 
-    before, after = load(10), load(60)
+    before, after = load(6), load(30)
     assert np.all(np.divide(after, before) < 1.1)
 
 

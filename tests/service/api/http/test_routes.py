@@ -15,7 +15,6 @@ from service.api.keys.credential import Scope
 from service.api.keys.keyring import Caller
 from service.app import create_app
 from service.shared.settings import Settings
-from tests.service.serving import serving
 
 SETTINGS = Settings(max_body_bytes=5000)
 CHUNKED = {"transfer-encoding": "chunked"}
@@ -141,15 +140,13 @@ def test_no_body_of_an_unknown_route_is_read(app):
             assert ask(app, method, path, None)[0] == 401
 
 
-def test_a_refused_body_is_not_asked_to_continue(tmp_path):
-    settings = Settings(models=tmp_path)
+def test_a_refused_body_is_not_asked_to_continue(client):
     lines = ["POST /v1/jobs HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
     lines += ["Content-Length: 31457280", "", ""]
-    with serving(settings) as client:
-        address = ("127.0.0.1", client.base_url.port)
-        with socket.create_connection(address) as wire:
-            wire.sendall("\r\n".join(lines).encode())
-            assert wire.recv(12) == b"HTTP/1.1 401"
+    address = ("127.0.0.1", client.base_url.port)
+    with socket.create_connection(address) as wire:
+        wire.sendall("\r\n".join(lines).encode())
+        assert wire.recv(12) == b"HTTP/1.1 401"
 
 
 def test_every_route_is_closed_or_known_to_be_open(app):

@@ -30,7 +30,7 @@ COLUMNS = (
 MOST_PER_BYTE, MOST_MORE = 50, 2**20
 
 EXAMPLES = settings(
-    max_examples=250,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     database=None,

@@ -159,14 +159,14 @@ _REFERRING = {"$ref", "allOf", "anyOf", "oneOf"}
 def describe_portably(app: FastAPI) -> None:
     """Makes the description of an application valid OpenAPI 3.1, for all generators."""
     made = app.openapi
-    _, described = models_json_schema(
-        [(model, "validation") for model in _MODELS],
-        ref_template="#/components/schemas/{model}",
-    )
 
     def openapi() -> JsonObject:
         if app.openapi_schema is None:
             document = made()
+            _, described = models_json_schema(
+                [(model, "validation") for model in _MODELS],
+                ref_template="#/components/schemas/{model}",
+            )
             document["components"]["schemas"] |= described["$defs"]
             app.openapi_schema = _portable(document)
         return app.openapi_schema

@@ -1,6 +1,7 @@
 """What a container of the service must fit: its settings, and the image."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from service.app import create_app
@@ -23,7 +24,13 @@ def settings(environment):
     return Settings.from_environment(ours)
 
 
+@cache
+def paths():
+    """The paths of the service."""
+    return create_app(Settings()).openapi()["paths"]
+
+
 def answers_without_key(path):
     """Returns whether the service answers GET of a path, and asks for no key."""
-    operation = create_app(Settings()).openapi()["paths"].get(path, {}).get("get")
+    operation = paths().get(path, {}).get("get")
     return operation is not None and "security" not in operation

@@ -84,7 +84,6 @@ def test_a_person_gets_from_a_file_to_a_prediction(browser, site, trained):
         assert (SPEC | {"name": MODEL}).items() <= body.items()
         expect(page.get_by_text("succeeded", exact=True)).to_be_visible()
         expect(page.get_by_text(f"Version 1 of {MODEL} is ready after")).to_be_visible()
-        expect(page).to_have_title(f"✓ {MODEL} · tfbbb")
         expect(page.get_by_text("What is tried")).to_be_visible()
         assert page.locator("figure canvas").count() == 1
 
@@ -224,6 +223,8 @@ def test_a_job_that_fails_says_why_and_can_be_tried_again(page, site, trained):
     page.get_by_role("button", name="Cancel the job").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel the job").click()
     expect(page.get_by_text(re.compile("cancelled")).first).to_be_visible()
+    # Who looks at another page sees that it has ended.
+    expect(page).to_have_title(f"✗ {MODEL} · tfbbb")
 
 
 def test_a_revoked_key_leads_to_signing_in_and_back(browser, site, trained):

@@ -9,7 +9,7 @@ from service.shared.queue import Queue
 from tests.service.queued import job, submitted
 
 EACH_DATABASE = True
-WORKERS, JOBS = 4, 40
+WORKERS, JOBS = 4, 60
 
 
 def test_workers_that_lease_at_once_take_every_job_once(queue):

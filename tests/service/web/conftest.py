@@ -69,15 +69,23 @@ def site(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
     settings.models.mkdir()
-    with reading_here(), serving(settings) as client:
+    with serving(settings) as client:
         yield Site(str(client.base_url).rstrip("/"), client, settings)
+
+
+@pytest.fixture(autouse=True)
+def tables_here():
+    """Reads and predicts tables in this process, not in one for each."""
+    with reading_here():
+        yield
 
 
 @pytest.fixture(scope="session")
 def trained(site):
     """The ids of a table and of its job, made by the API as the page makes them."""
     named = {"name": f"{ATTACK}.csv"}
-    answer = site.client.post("/v1/datasets", params=named, content=houses())
+    with reading_here():
+        answer = site.client.post("/v1/datasets", params=named, content=houses())
     dataset = answer.json()["id"]
     spec = SPEC | {"dataset_id": dataset, "name": MODEL}
     answer = site.client.post("/v1/jobs", json=spec)

@@ -85,7 +85,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(browser, site, trained):
         expect(page.get_by_text("succeeded", exact=True)).to_be_visible()
         expect(page.get_by_text(f"Version 1 of {MODEL} is ready after")).to_be_visible()
         expect(page.get_by_text("What is tried")).to_be_visible()
-        assert page.locator("figure canvas").count() == 1
+        expect(page.locator("figure canvas")).to_have_count(1)
 
         page.get_by_role("link", name="See version 1").click()
         expect(page.get_by_text("How good it is")).to_be_visible()

@@ -138,6 +138,8 @@ def test_publishing_waits_for_the_database_and_the_store(queue, lease, monkeypat
         return publish(*arguments)
 
     monkeypatch.setattr(run, "publish", publish_later)
-    assert attempt(queue, lease, Trainer()).run()
+    waiting = attempt(queue, lease, Trainer())
+    monkeypatch.setattr(waiting.stopping, "wait", lambda seconds: False)
+    assert waiting.run()
     assert failures == []
     assert job(queue, lease.job_id).state == "succeeded"

@@ -50,7 +50,8 @@ def test_job_of_a_killed_worker_does_not_wait_for_its_lease(queue):
     assert told["reason"].startswith("the process of attempt 1 was killed or crashed")
 
 
-def test_service_without_a_worker_says_that_nothing_trains(client):
+def test_service_without_a_worker_says_that_nothing_trains(client, monkeypatch):
+    monkeypatch.setattr("service.api.health._SECONDS_FOR_A_WORKER", 0.1)
     answer = client.get("/health/training")
     assert answer.status_code == 503
     assert answer.json()["error"].startswith("No worker lives on this machine: ")

@@ -335,6 +335,7 @@ def test_events_come_as_they_happen_until_the_job_has_ended(client, body, queue)
 
 def test_a_stream_tells_the_stage_while_nothing_happens(client, body, monkeypatch):
     monkeypatch.setattr(event_stream, "_LONGEST_SILENCE", 0.05)
+    monkeypatch.setattr(event_stream, "_PAUSE", 0.1)
     id = post(client, body).json()["id"]
     with client.stream("GET", f"/v1/jobs/{id}/events") as stream:
         lines = stream.iter_lines()

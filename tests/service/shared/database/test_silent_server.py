@@ -12,7 +12,8 @@ PATIENCE = 2
 
 @pytest.fixture
 def database(relay, postgresql, monkeypatch):
-    monkeypatch.setattr(connecting, "ANSWER_SECONDS", PATIENCE)
+    for name in ("ANSWER_SECONDS", "_CONNECT_SECONDS"):
+        monkeypatch.setattr(connecting, name, PATIENCE)
     monkeypatch.setattr(connecting._Connection, "seconds_to_answer", PATIENCE)
     url = make_url(f"{postgresql}/postgres").set(port=relay.port)
     database = Database(url.render_as_string())

@@ -1,5 +1,6 @@
 """Entry point of the script `tfbbb` and of `python -m tfbbb`."""
 
+import gc
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     finally:
+        # Freeing the graphs of TensorFlow one by one takes a second.
+        gc.freeze()
         # Python's own clean-up would show a second Ctrl-C as an error.
         _exit_at_once()
 

@@ -114,7 +114,7 @@ def test_watching_a_failed_job_prints_the_reason(remote, queue):
     for line in (f"job {job} trains houses", "queued", "running", "failed"):
         assert f"{line}\n" in result.stderr
     assert result.stderr.count("training 24 members\n") == 1
-    assert "2/2" in result.stderr
+    assert "epoch 2" in result.stderr
     assert "nll 0.25" in result.stderr
     assert result.stderr.endswith(f"Error: Job {job} failed: {REASON}\n")
     # The reason appears once, and a pipe gets it on one line.

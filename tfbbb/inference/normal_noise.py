@@ -11,6 +11,7 @@ def check_normal(likelihood: Likelihood, method: str) -> None:
     if (
         not isinstance(likelihood, Normal)
         or likelihood.heteroscedastic
+        or likelihood.known_scale
         or likelihood.resolution is not None
     ):
         raise ValueError(

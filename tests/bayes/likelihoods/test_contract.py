@@ -114,7 +114,7 @@ def test_every_argument_is_restored_from_json(name, arguments):
     assert again.get_config() == likelihood.get_config()
     accepted = inspect.signature(type(likelihood).__init__).parameters
     # The config has these where they are not the default.
-    optional = {"members", "ignore_class", "exposure", "censored"}
+    optional = {"members", "ignore_class", "exposure", "censored", "known_scale"}
     assert set(accepted) - optional - {"self", "kwargs"} <= set(again.get_config())
 
 

@@ -1,10 +1,12 @@
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import special, stats
 
+import tfbbb
 from tfbbb.bayes.likelihoods import Laplace, Normal
 
 GENERATOR = np.random.default_rng(0)
@@ -44,6 +46,38 @@ def test_noise_is_a_softplus_in_standard_units_or_as_given(kind):
     location = TARGETS.mean(axis=0) + scale * outputs[:, :2]
     np.testing.assert_allclose(found["loc"], location, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found["scale"], np.broadcast_to(noise, (5, 2)), 1e-6)
+
+
+def test_known_noise_is_that_of_the_row_in_units_of_the_targets():
+    likelihood = built(2, TARGETS, known_scale=True)
+    assert likelihood.num_outputs(2) == 4
+    assert not likelihood.learns
+    standard = GENERATOR.normal(size=(5, 2))
+    scale = np.array([60.0, 0.02]) * GENERATOR.uniform(0.5, 2.0, size=(5, 2))
+    outputs = np.concatenate([standard, scale], axis=1)
+    expected = stats.norm(TARGETS.mean(axis=0) + TARGETS.std(axis=0) * standard, scale)
+    np.testing.assert_allclose(
+        likelihood.log_prob(TARGETS[:5], outputs),
+        expected.logpdf(TARGETS[:5]).sum(axis=1),
+        rtol=1e-5,
+    )
+    np.testing.assert_allclose(likelihood.variance(outputs), scale**2)
+    copy = Normal.from_config(likelihood.get_config())
+    assert copy.known_scale
+    with pytest.raises(ValueError, match=r"ask for one of them.*scale=2\.0"):
+        Normal(scale=2.0, known_scale=True)
+
+
+def test_a_model_reads_the_known_noise_from_an_input():
+    rows = keras.Input((4,))
+    mean = tfbbb.layers.DenseVariational(1)(rows[:, :3])
+    outputs = keras.layers.Concatenate(dtype="float32")([mean, rows[:, 3:]])
+    model = tfbbb.BayesianModel(rows, outputs, likelihood=Normal(known_scale=True))
+    model.compile("adam")
+    values = GENERATOR.uniform(5.0, 50.0, size=(40, 4))
+    model.fit(values, TARGETS[:, :1], epochs=1, verbose=0)
+    aleatoric = model.predictive(values).aleatoric
+    np.testing.assert_allclose(aleatoric, values[:, 3:] ** 2, rtol=1e-5)
 
 
 def test_lower_tail_of_the_distribution_function_keeps_its_digits():

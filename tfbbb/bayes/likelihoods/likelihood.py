@@ -29,6 +29,7 @@ _OTHER_OPTIONS = {
     "bounds": None,
     "members": 1,
     "exposure": False,
+    "known_scale": False,
     "censored": False,
     "ignore_class": None,
 }

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from tfbbb.base import array_ops as ops
 from tfbbb.base.lazy import keras
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.location_scale import LocationScale
+from tfbbb.bayes.likelihoods.location_scale import (
+    LocationScale,
+    NoiseScale,
+    Resolution,
+)
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic, Standardize
 from tfbbb.bayes.likelihoods.standard_normal import (
     standard_normal_cdf,
     standard_normal_log_prob,
@@ -70,16 +76,67 @@ class Normal(NormalNoise):
     `p(y | f) = N(y; f, (scale * noise)^2)`. This suits a network that was trained on
     raw targets, and a network whose prior is the posterior of such a network. A learned
     noise then starts at the residuals of the first training rows, at most at `scale`.
+
+    If the noise of each row is known, such as the standard error of a measurement,
+    `known_scale=True` takes it from the last k outputs, in the units of the targets:
+    append an input to the means.
+
+    >>> import keras
+    >>> x, error = keras.Input((3,)), keras.Input((1,))
+    >>> mean = tfbbb.layers.DenseVariational(1)(x)
+    >>> outputs = keras.layers.Concatenate(dtype="float32")([mean, error])
+    >>> likelihood = tfbbb.likelihoods.Normal(known_scale=True)
+    >>> model = tfbbb.BayesianModel([x, error], outputs, likelihood=likelihood)
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        scale: The scale of the noise in the units of the targets, positive; None to
+            learn it.
+        standardize: Whether the network works in standard units.
+        resolution: The step between possible targets, positive; None if a target may be
+            any number: see `LocationScale`.
+        known_scale: Whether the last outputs are the noise of the row.
     """
 
     integrates_location = True
     # An output of 0 gives the noise log 2; saved networks depend on this.
     _noise_offset = 0.0
 
+    def __init__(
+        self,
+        heteroscedastic: Heteroscedastic = False,
+        scale: NoiseScale = None,
+        standardize: Standardize = True,
+        resolution: Resolution = None,
+        known_scale: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)
+        if known_scale and (heteroscedastic or scale is not None):
+            raise ValueError(
+                "The noise is either known for each row (`known_scale=True`), the same "
+                "for all rows (`scale=`) or an output of the network "
+                "(`heteroscedastic=True`); ask for one of them. Received: "
+                f"known_scale=True, scale={scale}, heteroscedastic={heteroscedastic}"
+            )
+        self.known_scale = known_scale
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        return {} if self.known_scale else super()._noise_sizes(num_targets)
+
+    def _output_sizes(self, num_targets: int) -> dict[str, int]:
+        sizes = super()._output_sizes(num_targets)
+        return {**sizes, "scale": num_targets} if self.known_scale else sizes
+
+    def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        if self.known_scale:
+            return self._located(raw["location"]), raw["scale"]
+        return super()._noise_parameters(raw)
+
     @property
     def has_expected_log_prob(self) -> bool:  # type: ignore[override]
         """With one noise for all rows: an output of the network would vary too."""
-        return not self.heteroscedastic
+        return not (self.heteroscedastic or self.known_scale)
 
     def expected_log_prob(
         self, targets: ArrayLike, outputs: Tensor, variance: Tensor

@@ -51,7 +51,7 @@ def dataset(client):
 @pytest.fixture(scope="module")
 def trained(client, dataset):
     # Of layers that are given, one network is trained.
-    model = {"members": 2, "hidden_units": [8], "likelihood": "normal"}
+    model = {"hidden_units": [8], "likelihood": "normal"}
     options = {"model": model, "training": TRAINING}
     return client.train(dataset, "progression", name="first", **options).wait()
 
@@ -93,7 +93,7 @@ def test_the_events_of_a_job_are_complete_and_in_order(trained):
     epochs = [event.data for event in events if event.type == "epoch"]
     assert [epoch["epoch"] for epoch in epochs] == list(range(1, EPOCHS + 1))
     assert {"nll", "kl", "loss"} <= epochs[0].keys()
-    assert trained.progress["stage"].startswith("2 members go on training")
+    assert trained.progress["stage"].startswith("8 members go on training")
     assert list(trained.events(after=len(events) - 1)) == events[-1:]
 
 

@@ -13,7 +13,8 @@ import tfbbb
 from docs.site import build
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import StoreError, open_store
-from tests.cli.test_without_service import run
+from tests.cli.commands import run_commands
+from tests.cli.test_without_service import WITHOUT_EXTRA
 from tests.tables.workbooks import write_xlsx
 from tfbbb.base.extras import import_extra
 from tfbbb.tables import TableError, read_table
@@ -64,7 +65,7 @@ def frame_of_predictions(directory):
 
 def list_keys(directory):
     """Runs the command in a process of its own, which has no library of the service."""
-    raise ImportError(run(["keys", "list"]).stderr)
+    raise ImportError(run_commands(["keys", "list"], first=WITHOUT_EXTRA).stderr)
 
 
 def tune_table(directory):

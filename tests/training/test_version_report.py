@@ -144,7 +144,7 @@ def test_effects_have_the_spelling_of_the_table(report_of_classes):
 def test_the_command_spells_effects_as_the_table(exported, kinds, tmp_path):
     write_csv(kinds, tmp_path / "kinds.csv")
     given = ModelTable.read(exported, tmp_path / "kinds.csv")
-    found = explain_rows(given, load(exported), None, None, max_rows=30, num_samples=4)
+    found = explain_rows(given, load(exported), None, max_rows=30, num_samples=4)
     (new,) = (part for part in found.effects if part.name == "new")
     assert new.values == ("nein", "ja")
 

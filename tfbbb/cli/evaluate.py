@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import NumSamples, Seed, echo_next, model_table
+from tfbbb.cli.notes import echo_next
+from tfbbb.cli.options import NumSamples, Seed, model_table
 
 if TYPE_CHECKING:
     from tfbbb.cli.model_table import ModelTable

@@ -9,7 +9,8 @@ import typer
 from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import NumSamples, Seed, echo_next, model_table
+from tfbbb.cli.notes import echo_next
+from tfbbb.cli.options import NumSamples, Seed, model_table
 from tfbbb.cli.printing import print_rows
 
 if TYPE_CHECKING:

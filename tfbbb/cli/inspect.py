@@ -10,7 +10,8 @@ import typer
 
 from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.options import Sheet, Table, echo_next, echo_note
+from tfbbb.cli.notes import echo_next, echo_note
+from tfbbb.cli.options import Sheet, Table
 from tfbbb.cli.printing import AsJson, print_rows
 from tfbbb.tables.column_names import list_names
 

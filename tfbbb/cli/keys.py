@@ -9,7 +9,7 @@ import typer
 from service.api.keys.credential import Scope
 from tfbbb.cli.application import Application, with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.printing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
     DatabaseUrl,

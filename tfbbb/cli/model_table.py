@@ -10,7 +10,7 @@ import typer
 
 from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import EXIT_USELESS_COLUMN, CommandError
-from tfbbb.cli.options import echo_note
+from tfbbb.cli.notes import echo_note
 from tfbbb.cli.table_targets import read_targets, refuse_without_targets
 from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest

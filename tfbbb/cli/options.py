@@ -263,13 +263,3 @@ def model_table(
     except ValueError as error:
         raise CommandError(str(error)) from None
     end_if_useless(given.faults.by_column())
-
-
-def echo_next(step: str) -> None:
-    """Prints what to do next, beside what the command prints."""
-    typer.echo(f"Next: {step}", err=True)
-
-
-def echo_note(note: str) -> None:
-    """Prints a note about the table beside the predictions."""
-    typer.echo(note, err=True)

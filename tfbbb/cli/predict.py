@@ -2,7 +2,8 @@
 
 from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Asked, Model, Table, echo_next, echo_note
+from tfbbb.cli.notes import echo_next, echo_note
+from tfbbb.cli.options import Asked, Model, Table
 
 
 @with_options(Asked)

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute
 from rich.progress import MofNCompleteColumn
 
-from tfbbb.cli.options import Asked, echo_note
+from tfbbb.cli.notes import echo_note
+from tfbbb.cli.options import Asked
 from tfbbb.cli.printing import output_table, with_digits_for
 from tfbbb.cli.progress import terminal_bar
 from tfbbb.cli.table_targets import refuse_without_targets

@@ -13,7 +13,7 @@ import typer
 
 from tfbbb.base.texts import aligned, shown_number
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 
 if TYPE_CHECKING:
     import pyarrow as pa

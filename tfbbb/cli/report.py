@@ -9,7 +9,8 @@ import typer
 from tfbbb.base.types import Config
 from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import NumSamples, echo_next, model_table
+from tfbbb.cli.notes import echo_next
+from tfbbb.cli.options import NumSamples, model_table
 
 if TYPE_CHECKING:
     import numpy as np

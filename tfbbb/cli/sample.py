@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.tables.format import WRITTEN_SUFFIX_LIST
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.options import (
     Ignore,
     ModelOutput,
@@ -16,7 +17,6 @@ from tfbbb.cli.options import (
     Spec,
     Table,
     Target,
-    echo_next,
 )
 from tfbbb.cli.training_table import check_output, read_training_table
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Ignore, ModelOutput, Sheet, Spec, Table, Target, echo_next
+from tfbbb.cli.notes import echo_next
+from tfbbb.cli.options import Ignore, ModelOutput, Sheet, Spec, Table, Target
 from tfbbb.cli.training_table import check_output, read_training_table
 
 if TYPE_CHECKING:

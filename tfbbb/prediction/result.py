@@ -3,7 +3,7 @@
 import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ OutputBlocks = Callable[[], Iterator[Tensor]]
 # Takes n and a seed, and returns the means [rows, n, ..., k] under n draws of the
 # weights, which all rows share.
 Functions = Callable[[int, int], Tensor]
+P = TypeVar("P", bound="Predictive")
 
 
 class NotFiniteError(ValueError):
@@ -119,14 +120,6 @@ class Predictive:
             summary = self.of_outputs(self.answers.moments)
         return {name: np.asarray(x) for name, x in summary.items()}
 
-    def _with(self, **changes: Any) -> Self:
-        """Returns a copy with other attributes, which computes its answers anew."""
-        found = copy.copy(self)
-        for name in ("_summary", "familiarity"):
-            vars(found).pop(name, None)
-        vars(found).update(changes)
-        return found
-
     def take(self, rows: np.ndarray) -> Self:
         """Returns the predictions of some rows, by their indices in ascending order."""
         rows = np.asarray(rows)
@@ -140,7 +133,8 @@ class Predictive:
                 first += len(outputs)
 
         find = self._find_familiarity
-        return self._with(
+        return changed(
+            self,
             _blocks=blocks,
             functions=lambda n, seed: np.asarray(self.functions(n, seed))[rows],
             _mixture_summary={k: x[rows] for k, x in self._mixture_summary.items()},
@@ -156,7 +150,8 @@ class Predictive:
             target: The place of the target, from 0.
         """
         answers, place = self.answers, slice(target, target + 1)
-        return self._with(
+        return changed(
+            self,
             answers=Answers(
                 marginal(answers.likelihood, target),
                 answers.recalibration.of_target(target),
@@ -179,7 +174,7 @@ class Predictive:
         `outputs` changes the outputs of the network, [rows, S, ..., P].
         """
         groups = None if groups is None else np.asarray(groups)
-        answered = self._with(answers=answers, _groups=groups)
+        answered = changed(self, answers=answers, _groups=groups)
         if outputs is not None:
             answered._blocks = lambda: map(outputs, self._blocks())
             answered._mixture_summary = answered._moments()
@@ -635,3 +630,12 @@ class Predictive:
                 "`quantile` of a regression."
             )
         return self._summary[name]
+
+
+def changed(prediction: P, **attributes: Any) -> P:
+    """Returns a copy with other attributes, which computes its answers anew."""
+    found = copy.copy(prediction)
+    for name in ("_summary", "familiarity"):
+        vars(found).pop(name, None)
+    vars(found).update(attributes)
+    return found

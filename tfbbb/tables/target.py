@@ -276,10 +276,12 @@ def _scarce_values(parsed: ParsedColumn, task: Task) -> Iterator[str]:
     grades = np.unique(parsed.values)
     if len(grades) not in _NUMBERS_OF_GRADES or grades[0] < 0.0:
         return
-    missing = np.setdiff1d(np.arange(grades[0], grades[-1]), grades)
-    if np.all(grades == np.floor(grades)) and len(missing) == 1:
-        yield (
-            f"No row has the grade {missing[0]:g} between {grades[0]:g} and "
-            f"{grades[-1]:g}: nothing tells how probable it is, and unless the spec "
-            "names the likelihood 'grades', it is not tried."
-        )
+    # All but one of the whole numbers from the least to the greatest.
+    if np.any(grades != np.floor(grades)) or grades[-1] - grades[0] != len(grades):
+        return
+    (missing,) = np.setdiff1d(np.arange(grades[0], grades[-1]), grades)
+    yield (
+        f"No row has the grade {missing:g} between {grades[0]:g} and {grades[-1]:g}: "
+        "nothing tells how probable it is, and unless the spec names the likelihood "
+        "'grades', it is not tried."
+    )

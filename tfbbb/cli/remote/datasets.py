@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import service
 

@@ -6,7 +6,8 @@ import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import Sheet, Table, echo_note
+from tfbbb.cli.notes import echo_note
+from tfbbb.cli.options import Sheet, Table
 from tfbbb.cli.remote.service import (
     Label,
     ModelName,

@@ -8,7 +8,7 @@ import typer
 from service.shared.job_state import JobState
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.printing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import JobId, service
 

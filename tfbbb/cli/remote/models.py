@@ -6,7 +6,7 @@ import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import Application, with_options
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.printing import AsJson, print_list
 from tfbbb.cli.remote.service import (
     DatasetId,

@@ -7,7 +7,8 @@ import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.application import with_options
-from tfbbb.cli.options import Asked, Table, echo_next, echo_note
+from tfbbb.cli.notes import echo_next, echo_note
+from tfbbb.cli.options import Asked, Table
 from tfbbb.cli.remote.service import (
     Label,
     ModelName,

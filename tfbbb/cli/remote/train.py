@@ -8,7 +8,8 @@ import typer
 
 from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.options import Ignore, Spec, Target, echo_next
+from tfbbb.cli.notes import echo_next
+from tfbbb.cli.options import Ignore, Spec, Target
 from tfbbb.cli.remote.datasets import upload_with_bar
 from tfbbb.cli.remote.service import ID, service
 from tfbbb.cli.remote.watch import follow

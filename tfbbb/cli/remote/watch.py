@@ -7,7 +7,7 @@ import typer
 
 from tfbbb.cli.application import with_options
 from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
-from tfbbb.cli.options import echo_next
+from tfbbb.cli.notes import echo_next
 from tfbbb.cli.remote.service import JobIdOrNone, service
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.questions import Question
 from tfbbb.prediction.recalibration.from_outputs import apply
 from tfbbb.prediction.recalibration.recalibration import Recalibration
-from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.result import Predictive, changed
 from tfbbb.tables.splitting import draw_folds
 
 FOLDS = 5
@@ -104,7 +104,7 @@ class CrossFitted(Predictive):
     def of_target(self, target: int) -> Self:
         parts = [(rows, part.of_target(target)) for rows, part in self._parts]
         changes = {"answers": parts[0][1].answers, "_parts": parts, "_latest": {}}
-        return super().of_target(target)._with(**changes)
+        return changed(super().of_target(target), **changes)
 
     def take(self, rows: np.ndarray) -> Self:
         places = np.full(len(self), -1)
@@ -114,7 +114,7 @@ class CrossFitted(Predictive):
             for of_part, part in self._parts
             if len(chosen := np.flatnonzero(places[of_part] >= 0))
         ]
-        return super().take(rows)._with(_parts=parts, _latest={})
+        return changed(super().take(rows), _parts=parts, _latest={})
 
     def _join(self, values: Callable[..., np.ndarray], *given: ArrayLike) -> np.ndarray:
         """Joins what the parts return, given their rows of some arrays."""

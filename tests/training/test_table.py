@@ -91,6 +91,8 @@ def test_held_out_rows_reach_neither_statistics_nor_weights(table, trained):
 
 
 @pytest.mark.slow
+# Whether these rows tell of a widening depends on the last digits.
+@pytest.mark.filterwarnings("ignore:An ONNX file does not widen:UserWarning")
 def test_large_offsets_of_columns_and_target_change_no_prediction(tmp_path):
     import tensorflow as tf
 

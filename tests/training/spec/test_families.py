@@ -20,7 +20,7 @@ KINDS = {
     "kl_schedule": (kl_schedules, families.kl_schedules),
 }
 # What the model or the data say, or Keras; a table has no void class.
-NOT_ASKED = {"exposure", "censored", "kwargs", "members", "num_classes", "ignore_class"}
+NOT_ASKED = {"exposure", "censored", "known_scale", "kwargs", "members", "ignore_class"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

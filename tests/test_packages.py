@@ -110,7 +110,7 @@ def installed(packages, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed_small(packages, tmp_path_factory):
-    """Those of `tfbbb-predict`, where what it lacks cannot be imported."""
+    """The commands of `tfbbb-predict`, without the libraries of training."""
     folder = tmp_path_factory.mktemp("installed_small")
     commands, site = install_beside(packages[2], folder)
     for name in small_wheel()["without"]:

@@ -1,4 +1,4 @@
-"""What a prediction takes, and what it and its result refuse by name."""
+"""The arguments of a prediction and of its result, and those that they refuse."""
 
 import keras
 import numpy as np

@@ -253,7 +253,7 @@ def model_table(
 ) -> "Iterator[ModelTable]":
     """Opens a table for a model; exits with 3 if the model can use no cell of a column.
 
-    The model refuses what it cannot answer by a `ValueError`.
+    A `ValueError` of the model ends the command with its sentence.
     """
     from tfbbb.cli.model_table import ModelTable, end_if_useless
 

@@ -78,6 +78,9 @@ def test_a_model_reads_the_known_noise_from_an_input():
     model.fit(values, TARGETS[:, :1], epochs=1, verbose=0)
     aleatoric = model.predictive(values).aleatoric
     np.testing.assert_allclose(aleatoric, values[:, 3:] ** 2, rtol=1e-5)
+    values[7, 3] = -1.0
+    with pytest.raises(ValueError, match="finite"):
+        model.predictive(values)
 
 
 def test_lower_tail_of_the_distribution_function_keeps_its_digits():

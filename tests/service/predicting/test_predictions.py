@@ -123,7 +123,7 @@ def test_a_version_that_has_predicted_is_freed_with_its_last_request(models):
     try:
         answers(models, (ROWS[:2], {}), (ROWS[2:], OPTIONS["interval"]))
         version._model = kept
-        # A thread may still hold what it answered.
+        # A thread may still hold its last answer.
         wait_until(lambda: held() is None)
     finally:
         gc.enable()

@@ -95,7 +95,7 @@ class Normal(NormalNoise):
         standardize: Whether the network works in standard units.
         resolution: The step between possible targets, positive; None if a target may be
             any number: see `LocationScale`.
-        known_scale: Whether the last outputs are the noise of the row.
+        known_scale: Whether the last outputs are the noise of the row, positive.
     """
 
     integrates_location = True
@@ -130,7 +130,11 @@ class Normal(NormalNoise):
 
     def _noise_parameters(self, raw: dict[str, Tensor]) -> tuple[Tensor, ...]:
         if self.known_scale:
-            return self._located(raw["location"]), raw["scale"]
+            scale = raw["scale"]
+            # A prediction that is not finite is refused with its row.
+            missing = ops.constant(float("nan"), scale.dtype)
+            scale = ops.where(scale > 0.0, scale, missing)
+            return self._located(raw["location"]), scale
         return super()._noise_parameters(raw)
 
     @property

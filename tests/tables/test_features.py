@@ -3,7 +3,6 @@ import warnings
 import keras
 import numpy as np
 import pyarrow as pa
-import pytest
 import tensorflow as tf
 
 from tfbbb.tables import Schema, preprocessing
@@ -89,35 +88,6 @@ def test_the_gradient_is_finite_where_values_are_missing():
         tape.watch(x)
         y = layer(x)
     np.testing.assert_array_equal(tape.gradient(y, x), [[0.0], [1.0]])
-
-
-@pytest.mark.parametrize("names", [["number"], ["number", "gaps", "text", "word"]])
-def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
-    table = table_of(names)
-    schema = Schema.infer(table, "y", features=names)
-    model = model_of(schema)
-    model.compile("adam", "mse")
-    inputs = schema.inputs(table)
-    before = model.get_weights()
-    history = model.fit(inputs, schema.targets(table), validation_split=0.25, verbose=0)
-    assert np.isfinite([history.history["loss"], history.history["val_loss"]]).all()
-    assert not np.array_equal(before[0], model.get_weights()[0])
-    tensors = tf.nest.map_structure(tf.constant, inputs)
-    expected = model(tensors).numpy()
-
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(tensors), expected)
-
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    signature = tf.nest.map_structure(
-        lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), tensors
-    )
-    archive.add_endpoint("answer", model.__call__, input_signature=[signature])
-    archive.write_out(tmp_path / "exported", verbose=False)
-    exported = tf.saved_model.load(tmp_path / "exported")
-    np.testing.assert_allclose(exported.answer(tensors), expected, rtol=1e-6)
 
 
 def test_columns_may_have_any_name(tmp_path):

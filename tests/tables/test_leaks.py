@@ -223,12 +223,6 @@ def test_ordinary_columns_are_no_groups(name, values):
     assert find_groups({name: column}) is None
 
 
-def test_a_validation_that_names_a_column_silences_both():
-    columns = {"subject": GROUP, "sold": DAYS}
-    assert set(warnings_of(columns, WALK)) == {"subject", "sold"}
-    assert not warnings_of(columns, WALK, held_out_at_random=False)
-
-
 @pytest.mark.parametrize(
     ("validation", "found"),
     [({}, True), ({"fraction": 0.2}, True), ({"group": "who"}, False)],

@@ -30,7 +30,7 @@ def test_strange_files_are_read_as_meant_or_a_note_says(tmp_path, file, suffix):
     scan = TableScan(path)
     assert typed_table(pa.Table.from_batches(scan.batches())).equals(table)
     dialect = scan.dialect
-    said = [*dialect.doubts, *dialect.remarks]
+    said = dialect.remarks
     if rows != file.rows:
         # Letters are wrong in another encoding only, which the note says is guessed.
         assert dialect.encoding != file.encoding

@@ -59,6 +59,8 @@ class TextFile:
     batch, `remarks` has sentences on what was named or left out.
     """
 
+    noun = "line"
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.remarks: tuple[str, ...] = ()
@@ -66,6 +68,17 @@ class TextFile:
     @property
     def metadata(self) -> dict[bytes, bytes]:
         return WITHOUT_TYPES
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file writes its table, by the rows read so far."""
+        found = self.found
+        return replace(found, remarks=(*found.remarks, *self.remarks))
+
+    @property
+    @abstractmethod
+    def found(self) -> Dialect:
+        """How the beginning of the file writes its table."""
 
     @property
     @abstractmethod
@@ -76,8 +89,15 @@ class TextFile:
         return complete_names(self.given)
 
     @abstractmethod
+    def read(self) -> Iterator[Row]:
+        """Yields the rows from the header on."""
+
     def rows(self) -> RegularRows:
         """Returns the rows, with sentences on what was filled or left out."""
+        where = str(self.path)
+        return RegularRows(
+            self.read, self.found, self.given, where=where, noun=self.noun
+        )
 
     def texts(self, rows: RegularRows) -> Iterator[pa.RecordBatch]:
         """Yields the cells of the rows, a column for each name."""
@@ -139,14 +159,8 @@ class CsvFile(TextFile):
         self._source = CsvSource(path, compression, BLOCK_BYTES)
         self._preferred = delimiter
 
-    @property
-    def dialect(self) -> Dialect:
-        """How the file writes its table, by the rows read so far."""
-        dialect = self._parsed_dialect
-        return replace(dialect, remarks=(*dialect.remarks, *self.remarks))
-
     @cached_property
-    def _parsed_dialect(self) -> Dialect:
+    def found(self) -> Dialect:
         is_named_so = self._source.compression is None
         beginning = self._source.beginning()
         check_content(self.path, beginning, "csv", is_named_so=is_named_so)
@@ -154,13 +168,13 @@ class CsvFile(TextFile):
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        has_commas = self._parsed_dialect.decimal_mark == ","
+        has_commas = self.found.decimal_mark == ","
         return WITHOUT_TYPES | (WITH_DECIMAL_COMMAS if has_commas else {})
 
     @cached_property
     def given(self) -> list[str]:
         """The cells of the header, or an empty list if it cannot be read."""
-        source, dialect = self._source, self._parsed_dialect
+        source, dialect = self._source, self.found
         number = 1 if dialect.units_line is None else 2
         try:
             first, *others = islice(read_rows(source, dialect), number)
@@ -175,7 +189,7 @@ class CsvFile(TextFile):
 
     @property
     def names(self) -> list[str]:
-        has_row_names = self._parsed_dialect.has_row_names
+        has_row_names = self.found.has_row_names
         return complete_names(
             ["row names", *self.given[1:]] if has_row_names else self.given
         )
@@ -193,32 +207,26 @@ class CsvFile(TextFile):
 
     def _explain(self) -> None:
         """Raises a `TableError` for a wrong encoding and for an unclosed quote."""
-        dialect = self._parsed_dialect
+        dialect = self.found
         check_encoding(self._source, dialect.encoding, is_damaged=dialect.is_damaged)
         self._check_quotes()
 
     def _check_quotes(self) -> None:
         """Raises a `TableError` that names the line of a quote that is never closed."""
-        rows = read_rows(self._source, self._parsed_dialect, strict=True)
+        rows = read_rows(self._source, self.found, strict=True)
         try:
             deque(rows, maxlen=0)
         except csv.Error as error:
             raise TableError(f"{self.path}: {error}.") from None
 
-    def rows(self) -> RegularRows:
-        source, dialect = self._source, self._parsed_dialect
-        return RegularRows(
-            lambda: read_rows(source, dialect),
-            dialect,
-            self.given,
-            where=str(self.path),
-        )
+    def read(self) -> Iterator[Row]:
+        return read_rows(self._source, self.found)
 
     def texts(self, rows: RegularRows) -> Iterator[pa.RecordBatch]:
         """Yields what Arrow reads, and from irregular rows on what Python does."""
         # The last batches, in which the table may end.
         held: list[pa.RecordBatch] = []
-        done, is_regular = 0, self._parsed_dialect.suits_arrow
+        done, is_regular = 0, self.found.suits_arrow
         try:
             for batch in self._stream() if is_regular else ():
                 if not batch.num_rows:
@@ -245,7 +253,7 @@ class CsvFile(TextFile):
 
     def _stream(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows that Arrow parses."""
-        dialect, names = self._parsed_dialect, self.names
+        dialect, names = self.found, self.names
         with self._source.open_as_utf8(dialect.encoding) as file:
             yield from pa.csv.open_csv(
                 file,

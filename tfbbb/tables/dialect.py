@@ -33,7 +33,6 @@ class Dialect:
     delimiter: Delimiter = ","
     decimal_mark: DecimalMark = "."
     header_line: int = 1
-    doubts: tuple[str, ...] = ()
     quote: str = '"'
     escape: str | None = None
     has_header: bool = True
@@ -64,7 +63,7 @@ class Dialect:
         )
 
     def describe(self) -> str:
-        """Returns a sentence about the file, and one for each doubt and remark."""
+        """Returns a sentence about the file, and the remarks."""
         parts = [f"Sheet {self.sheet!r}"]
         if not self.sheet:
             parts = [
@@ -85,4 +84,4 @@ class Dialect:
             text += f". The sheet {self.other_sheets[0]!r} is not read"
         elif self.other_sheets:
             text += f". The sheets {list_names(self.other_sheets)} are not read"
-        return " ".join([f"{text}.", *self.doubts, *self.remarks])
+        return " ".join([f"{text}.", *self.remarks])

@@ -11,13 +11,7 @@ from tfbbb.tables.column_names import may_begin_with_index
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, is_numeric, parse_rows
 from tfbbb.tables.dialect import DELIMITERS, DecimalMark, Delimiter, Dialect
 from tfbbb.tables.format import BEGINNING_BYTES
-from tfbbb.tables.header_search import (
-    Reading,
-    describe_header,
-    describe_structure,
-    find_units_line,
-    lacks_header,
-)
+from tfbbb.tables.header_search import Reading, describe_table
 from tfbbb.tables.text_encoding import CsvSource, decode, find_encoding
 
 # Most lines above the header that are not blank.
@@ -61,26 +55,20 @@ def find_dialect(source: CsvSource, *, preferred: Delimiter = ",") -> Dialect:
         readings = [spaces]
     if readings:
         best = _choose(readings, delimiters[0])
-        has_header = not lacks_header(best)
         others = _describe_others(best, readings)
-        doubts = (*found.doubts, *others, *describe_header(best, has_header))
+        dialect = describe_table(best, (*found.doubts, *others))
     else:
-        dialect = Dialect(delimiter=delimiters[0])
-        rows = [*_rows(text, dialect, is_whole)][int(bool(declared)) :]
-        best, has_header, doubts = Reading(dialect, rows), True, found.doubts
-    dialect = replace(
-        best.dialect,
+        dialect = Dialect(delimiter=delimiters[0], remarks=found.doubts)
+        best = Reading(dialect, [*_rows(text, dialect, is_whole)][bool(declared) :])
+        if best.rows:
+            dialect = replace(dialect, header_line=best.rows[0].line)
+    return replace(
+        dialect,
         encoding=found.encoding,
         is_damaged=found.is_damaged,
         has_mark=beginning.startswith(codecs.BOM_UTF8),
         decimal_mark=_decimal_mark(best) if best.rows else ".",
-        header_line=best.rows[0].line if best.rows else 1,
-        has_header=has_header,
-        has_row_names=bool(readings) and has_header and best.has_row_names,
-        units_line=find_units_line(best) if readings and has_header else None,
-        doubts=doubts,
     )
-    return replace(dialect, remarks=tuple(describe_structure(best, dialect)))
 
 
 def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:

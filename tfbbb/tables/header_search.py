@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tfbbb.tables.csv_rows import (
@@ -228,29 +228,34 @@ def find_units_line(reading: Reading) -> int | None:
     return row.line if are_units else None
 
 
-def describe_header(best: Reading, has_header: bool) -> Iterator[str]:
-    """Describes a first row that is no header, or names that look like values."""
-    if not has_header:
+def describe_table(best: Reading, remarks: Sequence[str] = ()) -> Dialect:
+    """Returns the dialect with the place and the form of the header, and remarks."""
+    has_header = not lacks_header(best)
+    dialect = replace(
+        best.dialect,
+        header_line=best.rows[0].line,
+        has_header=has_header,
+        has_row_names=has_header and best.has_row_names,
+        units_line=find_units_line(best) if has_header else None,
+    )
+    return replace(dialect, remarks=(*remarks, *_describe_header(best, dialect)))
+
+
+def _describe_header(best: Reading, dialect: Dialect) -> Iterator[str]:
+    if not dialect.has_header:
         yield (
-            f"The first line of the table, line {best.rows[0].line}, has values like "
+            f"The first line of the table, line {dialect.header_line}, has values like "
             "those below it, so the columns are called 'column 1', 'column 2' and so "
             "on: add a line with the names of the columns."
         )
         return
-    numeric = [
-        name
-        for name, column in zip(best.header, best.columns, strict=True)
-        if is_numeric(column)
-    ]
+    names = zip(best.header, best.columns, strict=True)
+    numeric = [name for name, column in names if is_numeric(column)]
     if numeric and all(map(is_number, numeric)):
         yield (
             f"The names of the columns, such as {numeric[0]!r}, look like values: if "
             "the file has no header, add a line with the names of the columns."
         )
-
-
-def describe_structure(best: Reading, dialect: Dialect) -> Iterator[str]:
-    """Describes row names and a second line of the header."""
     if dialect.has_row_names:
         yield (
             "The rows have one cell more than the header, as R writes them: the first "
@@ -260,6 +265,5 @@ def describe_structure(best: Reading, dialect: Dialect) -> Iterator[str]:
         example = next(cell for cell in best.rows[1].cells if cell.strip())
         yield (
             f"Line {dialect.units_line}, below the names of the columns, holds units "
-            f"or further names, such as {example!r}, and is "
-            "left out."
+            f"or further names, such as {example!r}, and is left out."
         )

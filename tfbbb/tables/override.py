@@ -7,6 +7,7 @@ OverrideKind = Literal[
     "number", "boolean", "date", "duration", "ordered", "text", "hashed", "ignore"
 ]
 _KINDS: tuple[OverrideKind, ...] = get_args(OverrideKind)
+# What may stand after a kind and a colon: one of these words, of a number several.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "number": ("currency", "percent", "unit", "decimal-point", "decimal-comma"),
     "date": ("year-first", "month-first", "day-first", "unix", "unix-ms"),
@@ -33,7 +34,8 @@ class Override:
         options = tuple(part.strip() for part in rest.split(",") if part.strip())
         for kind in _KINDS:
             if kind == word.strip():
-                _check_options(kind, options, text)
+                if fault := _find_fault(kind, options):
+                    raise OverrideError(f"{fault}. Received: {text!r}")
                 return cls(kind, options)
         raise OverrideError(
             f"A column must be one of {', '.join(_KINDS)}, with options after a colon, "
@@ -41,36 +43,29 @@ class Override:
         )
 
 
-def _check_options(kind: str, options: tuple[str, ...], text: str) -> None:
+def _find_fault(kind: str, options: tuple[str, ...]) -> str | None:
+    """Says what is wrong with the options of a kind."""
     if kind == "ordered":
-        lower = [level.lower() for level in options]
-        if len(options) < 2 or len(set(lower)) < len(lower):
-            raise OverrideError(
-                "An ordered column needs its texts from the least to the greatest, "
-                f"each once, such as ordered:low,middle,high. Received: {text!r}"
-            )
-        return
+        if 1 < len(options) == len({level.lower() for level in options}):
+            return None
+        return (
+            "An ordered column needs its texts from the least to the greatest, each "
+            "once, such as ordered:low,middle,high"
+        )
     if kind == "hashed":
         numbers = [int(option) if option.isdecimal() else 0 for option in options]
-        if len(options) > 1 or not all(2 <= x <= _MOST_BUCKETS for x in numbers):
-            raise OverrideError(
-                "A hashed column needs a number of buckets from 2 to "
-                f"{_MOST_BUCKETS}, such as hashed:256. Received: {text!r}"
-            )
-        return
+        if len(options) < 2 and all(2 <= x <= _MOST_BUCKETS for x in numbers):
+            return None
+        return (
+            f"A hashed column needs a number of buckets from 2 to {_MOST_BUCKETS}, "
+            "such as hashed:256"
+        )
     known = _OPTIONS.get(kind, ())
-    for option in options:
-        if option not in known:
-            allowed = f"one of {', '.join(known)}" if known else "no option"
-            raise OverrideError(
-                f"After {kind} there may be {allowed}. Received: {text!r}"
-            )
+    if not set(options) <= set(known):
+        allowed = f"one of {', '.join(known)}" if known else "no option"
+        return f"After {kind} there may be {allowed}"
     if len(options) > 1 and kind != "number":
-        raise OverrideError(
-            f"After {kind} there may be only one option. Received: {text!r}"
-        )
+        return f"After {kind} there may be only one option"
     if {"decimal-point", "decimal-comma"} <= set(options):
-        raise OverrideError(
-            "A number has either a decimal point or a decimal comma. "
-            f"Received: {text!r}"
-        )
+        return "A number has either a decimal point or a decimal comma"
+    return None

@@ -3,25 +3,19 @@
 import datetime
 import re
 import zipfile
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tfbbb.tables.column_names import fill_names, list_names
 from tfbbb.tables.csv_file import TextFile
-from tfbbb.tables.csv_rows import RegularRows, Row
+from tfbbb.tables.csv_rows import Row
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.dialect_search import find_reading
-from tfbbb.tables.header_search import (
-    Reading,
-    describe_header,
-    describe_structure,
-    find_units_line,
-    lacks_header,
-)
+from tfbbb.tables.header_search import Reading, describe_table
 from tfbbb.tables.notations.missing_marks import MISSING_WORDS, NA
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
@@ -46,35 +40,34 @@ class WorkbookFile(TextFile):
     Cells such as `NaN` are missing, as in CSV files, and so are cells with errors.
     """
 
+    noun = "row"
+
     def __init__(self, path: Path, *, sheet: str | None = None) -> None:
         _import_calamine()
         super().__init__(path)
         self._wanted = sheet
 
     @property
-    def dialect(self) -> Dialect:
+    def found(self) -> Dialect:
         """Where the workbook has its table."""
-        dialect = self._table.dialect
-        return replace(dialect, remarks=(*dialect.remarks, *self.remarks))
-
-    @property
-    def given(self) -> list[str]:
-        """The names in the sheet."""
-        return self._table.given
-
-    def rows(self) -> RegularRows:
-        table = self._table
-        return RegularRows(
-            lambda: iter(table.rows),
-            table.dialect,
-            table.given,
-            where=str(self.path),
-            noun="row",
-        )
+        return self._table[0]
 
     @cached_property
-    def _table(self) -> "_SheetTable":
-        """The sheet, and its rows below the header that are not blank."""
+    def given(self) -> list[str]:
+        """The names in the sheet."""
+        dialect, rows = self._table
+        given = rows[0].cells
+        if not dialect.has_header:
+            return [""] * len(given)
+        has_units = dialect.units_line is not None
+        return fill_names(given, rows[1].cells) if has_units else given
+
+    def read(self) -> Iterator[Row]:
+        return iter(self._table[1])
+
+    @cached_property
+    def _table(self) -> tuple[Dialect, list[Row]]:
+        """The dialect, and the rows from the header on that are not blank."""
         check_size(self.path)
         calamine = _import_calamine()
         try:
@@ -96,7 +89,9 @@ class WorkbookFile(TextFile):
                 follows_gap = bool(rows) and rows[-1].line < number - 1
                 rows.append(Row(number, [*compress(row, used)], follows_gap))
         others = tuple(other for other in names if other != name)
-        return _find_table(Dialect(sheet=name, other_sheets=others), rows)
+        dialect, some = Dialect(sheet=name, other_sheets=others), rows[:_FIRST_ROWS]
+        reading = find_reading(some, dialect) or Reading(dialect, some)
+        return describe_table(reading), rows[some.index(reading.rows[0]) :]
 
     def _read_sheet(
         self, workbook: "CalamineWorkbook"
@@ -120,32 +115,6 @@ class WorkbookFile(TextFile):
             if self._wanted is None
             else f"{self.path} has no rows in the sheet {self._wanted!r}."
         )
-
-
-class _SheetTable(NamedTuple):
-    """The names in a sheet, and its rows with the header."""
-
-    dialect: Dialect
-    given: list[str]
-    rows: list[Row]
-
-
-def _find_table(dialect: Dialect, rows: list[Row]) -> _SheetTable:
-    """Tells titles, the header and the rows of a sheet apart."""
-    some = rows[:_FIRST_ROWS]
-    reading = find_reading(some, dialect) or Reading(dialect, some)
-    rows = rows[some.index(reading.rows[0]) :]
-    has_header = not lacks_header(reading)
-    units = find_units_line(reading) if has_header else None
-    given = [*reading.header] if has_header else [""] * reading.width
-    if units is not None:
-        given = fill_names(given, rows[1].cells)
-    dialect = replace(
-        dialect, header_line=rows[0].line, has_header=has_header, units_line=units
-    )
-    said = describe_header(reading, has_header), describe_structure(reading, dialect)
-    remarks = (*said[0], *said[1])
-    return _SheetTable(replace(dialect, remarks=remarks), given, rows)
 
 
 def check_size(path: Path) -> None:

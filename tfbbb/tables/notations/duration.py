@@ -15,29 +15,31 @@ from tfbbb.tables.notations.notation import (
     as_mask,
 )
 
+_UNITS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 _DECIMAL = r"\d+(?:\.\d+)?"
-_CLOCK = (
-    r"^(?P<sign>[-+])?(?:(?P<days>\d+) ?d(?:ays?)?,?)? ?"
-    r"(?P<first>\d+):(?P<second>\d{2}(?:\.\d+)?)(?::(?P<third>\d{2}(?:\.\d+)?))?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
+_UP_TO_60 = r"[0-5]\d(?:\.\d+)?"
+_SIGN = "^(?P<sign>[-+])?"
+_DAYS = rf"{_SIGN}(?:(?P<days>{_DECIMAL}) ?d(?:ays?)?,?)? ?"
+_HALF = r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
+_FULL = (
+    rf"{_DAYS}(?P<hours>\d+):(?P<minutes>{_UP_TO_60}):(?P<seconds>{_UP_TO_60}){_HALF}"
 )
-_WORDS = (
-    rf"^(?P<sign>[-+])?(?:(?P<days>{_DECIMAL}) ?d(?:ays?)?,?)? ?"
-    rf"(?:(?P<hours>{_DECIMAL}) ?h(?:rs?|ours?)?,?)? ?"
+_PATTERNS = (
+    rf"{_DAYS}(?:(?P<hours>{_DECIMAL}) ?h(?:rs?|ours?)?,?)? ?"
     rf"(?:(?P<minutes>{_DECIMAL}) ?m(?:ins?|inutes?)?,?)? ?"
-    rf"(?:(?P<seconds>{_DECIMAL}) ?s(?:ecs?|econds?)?)?$"
+    rf"(?:(?P<seconds>{_DECIMAL}) ?s(?:ecs?|econds?)?)?$",
+    rf"{_DAYS}(?P<hours>\d+) ?[hH] ?(?P<minutes>[0-5]\d)(?: ?m(?:in)?)?$",
+    rf"{_SIGN}P(?:(?P<days>{_DECIMAL})D)?(?:T(?:(?P<hours>{_DECIMAL})H)?"
+    rf"(?:(?P<minutes>{_DECIMAL})M)?(?:(?P<seconds>{_DECIMAL})S)?)?$",
 )
-_HOURS = (
-    r"^(?P<sign>[-+])?(?:(?P<days>\d+) ?d(?:ays?)?,?)? ?(?P<hours>\d+) ?[hH] ?"
-    r"(?P<minutes>[0-5]\d)(?: ?m(?:in)?)?(?P<seconds>)$"
-)
-_ISO = (
-    rf"^(?P<sign>[-+])?P(?:(?P<days>{_DECIMAL})D)?(?:T(?:(?P<hours>{_DECIMAL})H)?"
-    rf"(?:(?P<minutes>{_DECIMAL})M)?(?:(?P<seconds>{_DECIMAL})S)?)?$"
-)
-_SECONDS = (
-    rf"^(?P<sign>[-+])?(?P<days>)(?P<hours>)(?P<minutes>)(?P<seconds>{_DECIMAL})$"
-)
+# By what stands first.
+_SHORT = {
+    "hours": (rf"{_DAYS}(?P<hours>\d+):(?P<minutes>{_UP_TO_60}){_HALF}",),
+    "minutes": (
+        rf"{_DAYS}(?P<minutes>\d+):(?P<seconds>{_UP_TO_60})$",
+        rf"{_SIGN}(?P<seconds>{_DECIMAL})$",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -52,43 +54,27 @@ class DurationNotation(Notation):
     leading: str = "hours"
 
     def parse(self, texts: pa.Array) -> Parsed:
-        seconds = self._clock(texts)
-        seconds_alone = (_SECONDS,) if self.leading == "minutes" else ()
-        for pattern in (_WORDS, _HOURS, _ISO, *seconds_alone):
+        seconds = np.full(len(texts), np.nan)
+        for pattern in (_FULL, *_SHORT[self.leading], *_PATTERNS):
             if np.isnan(seconds).any():
-                seconds = np.where(np.isnan(seconds), _worded(texts, pattern), seconds)
+                seconds = np.where(np.isnan(seconds), _seconds(texts, pattern), seconds)
         return Parsed(seconds, np.isnan(seconds))
-
-    def _clock(self, texts: pa.Array) -> np.ndarray:
-        parts = pc.extract_regex(texts, _CLOCK)
-        first, second = as_float(parts.field("first")), as_float(parts.field("second"))
-        third, days = as_float(parts.field("third")), as_float(parts.field("days"))
-        short = np.isnan(third) & (self.leading == "minutes")
-        hours = np.where(short, 0.0, first)
-        minutes = np.where(short, first, second)
-        rest = np.where(short, second, np.nan_to_num(third))
-        of_half, afternoon = (
-            as_mask(pc.is_in(parts.field("half"), pa.array(halves, texts.type)))
-            for halves in (["A", "a", "P", "p"], ["P", "p"])
-        )
-        wrong = of_half & ((hours < 1) | (hours > 12))
-        hours = np.where(of_half, hours % 12 + 12.0 * afternoon, hours)
-        wrong |= (second >= 60) | (np.nan_to_num(third) >= 60)
-        seconds = 86400 * np.nan_to_num(days) + 3600 * hours + 60 * minutes + rest
-        return np.where(wrong, np.nan, _signed(seconds, parts))
 
     def describe(self) -> str:
         return "in seconds"
 
 
-def _worded(texts: pa.Array, pattern: str) -> np.ndarray:
+def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
     parts = pc.extract_regex(texts, pattern)
-    units = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
-    values = {name: as_float(parts.field(name)) for name in units}
+    names = {field.name for field in parts.type}
+    values = {name: as_float(parts.field(name)) for name in names & {*_UNITS}}
     known = np.any([~np.isnan(value) for value in values.values()], axis=0)
-    total = sum(units[name] * np.nan_to_num(values[name]) for name in units)
-    return np.where(known, _signed(total, parts), np.nan)
-
-
-def _signed(seconds: np.ndarray, parts: pa.Array) -> np.ndarray:
-    return np.where(as_mask(pc.equal(parts.field("sign"), "-")), -seconds, seconds)
+    if "half" in names:
+        halves, hours = pc.utf8_lower(parts.field("half")), values["hours"]
+        of_half = as_mask(pc.not_equal(halves, ""))
+        known &= ~of_half | ((hours >= 1) & (hours <= 12))
+        afternoon = as_mask(pc.equal(halves, "p"))
+        values["hours"] = np.where(of_half, hours % 12 + 12.0 * afternoon, hours)
+    total = sum(_UNITS[name] * np.nan_to_num(values[name]) for name in values)
+    negative = as_mask(pc.equal(parts.field("sign"), "-"))
+    return np.where(known, np.where(negative, -1.0, 1.0) * total, np.nan)

@@ -19,8 +19,8 @@ from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.answer_table import answer_table
 from tfbbb.prediction.questions import Question
-from tfbbb.tables.known_targets import KnownTargets
 from tfbbb.tables.row_warnings import ColumnFaults
+from tfbbb.tables.target import KnownTargets
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel

@@ -11,7 +11,7 @@ from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import class_name
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.known_targets import KnownTargets, UnusableTarget, read_known_numbers
+from tfbbb.tables.target import KnownTargets, UnusableTarget, read_known_numbers
 
 # Of what one target may be, before it is read.
 _TYPES = {int, float, str, type(None)}

@@ -296,7 +296,7 @@ def test_missing_and_unseen_values_are_predicted_with_a_warning(
     doubtful = f"{sum(map(bool, warnings))} of {len(warnings)} rows"
     assert f"what is doubtful about {doubtful}." in result.stderr
     assert warnings[0] == warnings[1] == ""
-    fault = "'x', which is no number and counts as missing"
+    fault = "'x', which is not a number and counts as missing"
     assert warnings[3] == f"Column 'dose (mg)' has {fault}."
     assert warnings[2] == (
         "Column 'ward' has no value; the mean of the categories is assumed."

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.tables.known_targets import read_known_targets
 from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.target import read_known_targets
 
 UNSEEN, NO_NUMBER = "is a class unseen in training", "is not a number"
 

@@ -21,26 +21,15 @@ WORDS = {
     "cp932": ["東京", "大阪", "表町", "ポプラ"],
 }
 TITLES = ["", "Report of the town\n\n", "# made by the station\n# in 2024\n"]
-# What is below the rows, and the sentence about it, with the line of the first.
-BELOW = {
-    "": "",
-    "\n": "",
-    "\nSource: Office of Examples\n": "Line {1}, 'Source: Office of Examples': left "
-    "out as a footer; if it is a row, fill its cells.",
-    "# end\n": "",
-    "(12 rows)\n": "Line {0}, '(12 rows)': left out as a footer; if it is a row, fill "
-    "its cells.",
-    "* provisional figures, of 2024\n\nLast updated: today\n": "Line {0} and 1 more, "
-    "'* provisional figures, of 2024': left out as a footer; if it is a row, fill its "
-    "cells.",
-}
-DELIMITERS = {
-    ",": "commas",
-    ";": "semicolons",
-    "\t": "tabs",
-    "|": "vertical bars",
-    " ": "spaces",
-}
+BELOW = [
+    "",
+    "\n",
+    "\nSource: Office of Examples\n",
+    "# end\n",
+    "(12 rows)\n",
+    "* provisional figures, of 2024\n\nLast updated: today\n",
+]
+DELIMITERS = [",", ";", "\t", "|", " "]
 # Whole numbers with groups of digits, or with a fraction of three digits.
 _GROUPED = re.compile(r"-?[1-9]\d{0,2},\d{3}")
 
@@ -54,8 +43,6 @@ class StrangeFile:
         text: Its text.
         names: The names of the columns that a reader must find.
         rows: The cells that a reader must find.
-        head: How its cells are written, the beginning of its description.
-        sentences: The further sentences, but for those about the encoding.
         is_refused: Whether all rows lack cells, or most of them have only one.
     """
 
@@ -63,8 +50,6 @@ class StrangeFile:
     text: str
     names: list[str]
     rows: list[list]
-    head: str
-    sentences: list[str]
     is_refused: bool
 
 
@@ -72,7 +57,7 @@ class StrangeFile:
 def strange_files(draw):
     """Draws a file."""
     encoding = draw(st.sampled_from(sorted(WORDS)))
-    delimiter = draw(st.sampled_from([*DELIMITERS]))
+    delimiter = draw(st.sampled_from(DELIMITERS))
     quote = draw(st.sampled_from("\"'"))
     ragged = draw(st.sampled_from(["", "trailing", "short", "row names"]))
     has_header = ragged == "row names" or draw(st.booleans())
@@ -84,7 +69,7 @@ def strange_files(draw):
     title = draw(st.sampled_from(TITLES)) if has_header else ""
     inside = draw(st.sampled_from(["", "# sensor replaced", "blank", "header"]))
     place = draw(st.integers(1, 11))
-    below = draw(st.sampled_from([*BELOW]))
+    below = draw(st.sampled_from(BELOW))
     assume(has_header or inside != "header")
     for column in (1, 2):
         # The first rows show that a column holds numbers, and with which mark.
@@ -96,28 +81,24 @@ def strange_files(draw):
 
     header = delimiter.join(NAMES)
     lines = title.splitlines() + ([header] if has_header else [])
-    first_line = len(lines) + (not has_header)
-    widths, short_lines = [], []
+    widths = []
     for number, row in enumerate(rows):
         if number == place and inside:
-            inside_line = len(lines) + 1
             lines.append({"blank": "", "header": header}.get(inside, inside))
         cells = [f"{quote}{row[0]}{quote}"]
         cells += [missing if x is None else str(x).replace(".", mark) for x in row[1:]]
         while ragged == "short" and row[len(cells) - 1] is None:
             del cells[-1]
         widths.append(len(cells))
-        if len(cells) < len(NAMES):
-            short_lines.append(len(lines) + 1)
         if ragged == "row names":
             cells.insert(0, f"{quote}r{number}{quote}")
         lines.append(delimiter.join(cells) + delimiter * (ragged == "trailing"))
+    num_short = sum(width < len(NAMES) for width in widths)
     # Between spaces, the number of cells is what shows a table.
-    assume(delimiter != " " or 8 * len(short_lines) <= len(rows))
+    assume(delimiter != " " or 8 * num_short <= len(rows))
     # A file without a header has as many columns as its first row, and empty cells in
     # it may be columns without a name.
     assume(has_header or (widths[0] == len(NAMES) and (missing or None not in rows[0])))
-    below_line = len(lines) + 1
     text = "\n".join([*lines, ""]) + below
     names = [*NAMES] if has_header else [f"column {i}" for i in (1, 2, 3)]
     cells = [list(row) for row in rows]
@@ -125,63 +106,11 @@ def strange_files(draw):
         names.insert(0, "row names")
         cells = [[f"r{number}", *row] for number, row in enumerate(cells)]
 
-    sentences = []
-    if not has_header:
-        sentences.append(
-            f"The first line of the table, line {first_line}, has values like those "
-            "below it, so the columns are called 'column 1', 'column 2' and so on: add "
-            "a line with the names of the columns."
-        )
-    if ragged == "row names":
-        sentences.append(
-            "The rows have one cell more than the header, as R writes them: the first "
-            "column holds the names of the rows."
-        )
-        sentences.append("Named, as the file has no name for it: 'row names'.")
-    if ragged == "trailing" and not has_header and delimiter != " ":
-        sentences.append("Left out, as it has neither a name nor values: column 4.")
-    first_row = "the header" if has_header else "the first row"
-    short = f"fewer cells than {first_row}, so those at the end are missing values"
-    sentences += _describe_rows(short_lines, short)
-    if ragged == "trailing" and has_header and delimiter != " ":
-        sentences += _describe_rows(
-            [n for n, line in enumerate(lines, 1) if line.endswith(delimiter)],
-            "empty cells beyond the last column are left out",
-        )
-    comments = []
-    if inside.startswith("#"):
-        comments.append(inside_line)
-    if below == "# end\n":
-        comments.append(below_line)
-    if comments:
-        text_of = lines[comments[0] - 1] if comments[0] <= len(lines) else "# end"
-        said = "left out as a comment; if it is a row, fill its cells"
-        sentences += _describe_rows(comments, said, f", {text_of!r}")
-    if inside == "header":
-        sentences.append(
-            f"Line {inside_line}: left out, as it repeats the names of the columns."
-        )
-    if BELOW[below]:
-        sentences.append(BELOW[below].format(below_line, below_line + 1))
-    head = f"separated by {DELIMITERS[delimiter]}"
-    if mark == ",":
-        head += ", with decimal commas"
-    if quote == "'":
-        head += ", with single quotes around cells"
-    if title:
-        head += f", with the names of the columns in line {first_line}"
     line_end = draw(st.sampled_from(["\n", "\r\n"]))
     return StrangeFile(
         encoding,
         text.replace("\n", line_end),
         names,
         cells,
-        f"{head}.",
-        sentences,
-        len(short_lines) == len(rows) or 2 * widths.count(1) > len(rows),
+        num_short == len(rows) or 2 * widths.count(1) > len(rows),
     )
-
-
-def _describe_rows(lines, said, text=""):
-    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-    return [f"Line {lines[0]}{more}{text}: {said}."] if lines else []

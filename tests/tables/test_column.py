@@ -118,7 +118,7 @@ def test_an_infinite_number_is_missing_with_a_remark(value):
 def test_text_in_a_numeric_column_counts_as_missing():
     column, table = inferred([1.0, 2.0]), pa.table({"a": ["1", "-2.5e3", "x"]})
     np.testing.assert_array_equal(column.values(table), [1.0, -2500.0, np.nan])
-    with pytest.raises(TableError, match="'a' has the text 'x' in row 3"):
+    with pytest.raises(TableError, match="'a' has 'x' in row 3, which is not a number"):
         column.check(table)
 
 

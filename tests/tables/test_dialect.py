@@ -63,6 +63,28 @@ def test_what_commas_separate_is_read_with_commas(tmp_path, content, columns):
     assert (dialect.delimiter, dialect.header_line) == (",", 1)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "a;b;c\n1;2\n3,5;4;5\n",
+            "UTF-8 text, separated by semicolons, with decimal commas. Line 2: fewer "
+            "cells than the header, so those at the end are missing values.",
+        ),
+        (
+            "Towns\n\na|b\n'x|y'|1|\n'z'|2|\n",
+            "UTF-8 text, separated by vertical bars, with single quotes around cells, "
+            "with the names of the columns in line 3. Line 4 and 1 more: empty cells "
+            "beyond the last column are left out.",
+        ),
+    ],
+)
+def test_what_was_found_is_said_in_sentences(tmp_path, content, said):
+    notes = []
+    read_table(written(tmp_path, content), notify=notes.append)
+    assert notes == [said]
+
+
 def test_the_suffix_decides_between_two_possible_delimiters(tmp_path):
     content = "last, first\tage\nx, y\t3\n"
     by_commas, columns = read(written(tmp_path, content))

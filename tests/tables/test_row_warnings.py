@@ -55,12 +55,12 @@ def test_a_column_that_is_not_as_in_training_in_most_rows_has_one_sentence():
     found = RowWarnings(columns).find(read, read.unreadable).by_column()
     assert found.describe() == [
         "Column 'a' is not as in training in 3 of 4 rows: 1 cannot be read, such as "
-        "'big', which is no number; 1 lack a value; 1 are outside the range of "
+        "'big', which is not a number; 1 lack a value; 1 are outside the range of "
         "training, 0 to 1, such as 9.",
         "Column 'kind' is not as in training in 3 of 4 rows: 3 have a category unseen "
         "in training, such as 'z'.",
         "Column 'gaps' is not as in training in 4 of 4 rows: 1 cannot be read, such as "
-        "'no', which is no number; 3 lack a value.",
+        "'no', which is not a number; 3 lack a value.",
     ]
     assert found.useless(blank=False) == ["gaps"]
     halves = [ColumnFaults(4, found.columns), ColumnFaults(4, {})]

@@ -4,7 +4,6 @@ import pytest
 
 from tests.small_disk import small_files
 from tests.tables.workbooks import write_xlsx
-from tfbbb.tables import Schema
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_table import StoredTable
 
@@ -39,21 +38,6 @@ def test_every_column_is_read_as_it_was_written(stored):
     assert (stored.num_rows, stored.column_names) == (ROWS, table().column_names)
     for name in table().column_names:
         assert stored.column(name).to_pylist() == table().column(name).to_pylist()
-
-
-def test_a_stored_table_gives_the_schema_of_the_table(stored):
-    features = ["a.b", "a", "levels", "code"]
-    for options in (
-        {"target": "y"},
-        {"target": "y", "training_rows": np.arange(10)},
-        {"target": "y", "training_rows": np.arange(ROWS) % 3 == 0},
-        {"target": "code", "task": "classification"},
-        {"target": "a.b"},
-    ):
-        named = {"features": [f for f in features if f != options["target"]]}
-        assert Schema.infer(stored, **options, **named) == Schema.infer(
-            table(), **options, **named
-        )
 
 
 def test_rows_are_read_in_blocks_and_taken_in_any_order(stored):

@@ -9,10 +9,8 @@ from tests.tables.files import SAME_FILE, written
 from tests.tables.strange_files import strange_files
 from tfbbb.tables import TableError, TableScan, read_table
 from tfbbb.tables.plain_values import typed_table
-from tfbbb.tables.text_encoding import name_encoding
 
 GUESSED = "The file does not state its encoding"
-UNMARKED = "The file has no byte order mark"
 
 
 @settings(SAME_FILE, max_examples=60)
@@ -30,13 +28,7 @@ def test_strange_files_are_read_as_meant_or_a_note_says(tmp_path, file, suffix):
     scan = TableScan(path)
     assert typed_table(pa.Table.from_batches(scan.batches())).equals(table)
     dialect = scan.dialect
-    said = dialect.remarks
     if rows != file.rows:
         # Letters are wrong in another encoding only, which the note says is guessed.
         assert dialect.encoding != file.encoding
-        assert said[0].startswith(GUESSED)
-    assert dialect.describe().startswith(
-        f"{name_encoding(dialect.encoding)} text, {file.head}"
-    )
-    others = [one for one in said if not one.startswith((GUESSED, UNMARKED))]
-    assert sorted(others) == sorted(file.sentences)
+        assert dialect.remarks[0].startswith(GUESSED)

@@ -84,18 +84,8 @@ def test_titles_and_blank_rows_above_the_header_are_skipped(
     ("rows", "columns", "note"),
     [
         ([["x", "x"], [1, 2]], {"x": [1], "x_2": [2]}, "has its name: 'x_2'"),
-        (
-            [["x", None], [1, 2]],
-            {"x": [1], "column 2": [2]},
-            "no name for it: 'column 2'",
-        ),
         ([["x", "y"], ["m", "kg"], [1, 2], [3, 4]], {"x": [1, 3], "y": [2, 4]}, "unit"),
         ([[1.5], [0.5], [2.5]], {"column 1": [1.5, 0.5, 2.5]}, "has values like"),
-        (
-            [["x", "y"], [1, 2], ["x", "y"]],
-            {"x": [1], "y": [2]},
-            "Row 3: left out, as it repeats",
-        ),
     ],
 )
 @WRITERS
@@ -110,7 +100,6 @@ def test_headers_are_completed(tmp_path, rows, columns, note, write, suffix):
     ("below", "note"),
     [
         ([[], ["Note: preliminary"]], "Row 5, 'Note: preliminary': left out"),
-        ([["Total", 36, None]], "Row 4, 'Total': left out, as it sums up"),
         ([["Source:", "the office", None], ["* in euros"]], "Row 4 and 1 more, "),
     ],
 )

@@ -14,8 +14,8 @@ from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import Tensors, any_row, find_faults, to_tensors
 from tfbbb.export.manifest import InputError
 from tfbbb.prediction.answer_table import answer_table
-from tfbbb.tables.known_targets import KnownTargets
 from tfbbb.tables.row_warnings import ColumnFaults, ReadColumns
+from tfbbb.tables.target import KnownTargets
 
 _ROWS_AT_ONCE = 2048
 

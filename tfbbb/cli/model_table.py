@@ -15,10 +15,10 @@ from tfbbb.cli.table_targets import read_targets, refuse_without_targets
 from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.baselines import Baselines
-from tfbbb.tables.known_targets import describe_unusable
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.row_warnings import ColumnFaults, Faults, ReadColumns
 from tfbbb.tables.scan import read_cells
+from tfbbb.tables.target import describe_unusable
 
 
 @dataclass(frozen=True)

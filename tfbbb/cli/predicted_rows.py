@@ -12,10 +12,10 @@ from tfbbb.cli.options import Asked
 from tfbbb.cli.printing import output_table, with_digits_for
 from tfbbb.cli.progress import terminal_bar
 from tfbbb.cli.table_targets import refuse_without_targets
-from tfbbb.tables.known_targets import KnownTargets, UnusableTarget, describe_unusable
 from tfbbb.tables.plain_values import typed_table
 from tfbbb.tables.scan import Ask, TableScan, predict_rows
 from tfbbb.tables.stored_table import SpooledTable
+from tfbbb.tables.target import KnownTargets, UnusableTarget, describe_unusable
 
 _FEW_ROWS = 2048
 # The rows of a block, and the table of their predictions.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
 from tfbbb.tables.column_names import check_columns_exist
-from tfbbb.tables.known_targets import (
+from tfbbb.tables.target import (
     KnownTargets,
     UnusableTarget,
     describe_unusable,

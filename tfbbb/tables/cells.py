@@ -61,6 +61,13 @@ class Cells:
         return plain_values(known_texts(self.given), decimal_commas=self.decimal_commas)
 
     @property
+    def typed(self) -> "Cells":
+        """The cells as their values."""
+        if not self.has_no_type:
+            return self
+        return replace(self, given=self.values, has_no_type=False)
+
+    @property
     def as_written(self) -> "Cells":
         """The cells of a file without types as the texts that they are in the file."""
         if not self.has_no_type:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.words import OrderedNotation
-from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
+from tfbbb.tables.parsed_column import ParsedColumn, first_fault
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import count_cells, first_row
 
@@ -63,7 +63,7 @@ def check_all_readable(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
             verb = "counts as a missing value" if number == 1 else "count as missing"
             return (f"Its infinite number, in {count_cells(number)}, {verb}.",)
         parsed = replace(parsed, unreadable=wrong & ~infinite)
-    found = describe_unreadable(cells, parsed)
+    found = first_fault(cells, parsed)
     if found is not None:
         raise TableError(f"Column {cells.name!r} {found}.")
     return ()

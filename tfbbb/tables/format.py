@@ -10,49 +10,27 @@ from typing import Literal, TypeVar, get_args
 from tfbbb.tables.table_error import TableError
 
 Format = Literal[
-    "csv",
-    "csv.gz",
-    "csv.zst",
-    "tsv",
-    "tsv.gz",
-    "tsv.zst",
-    "jsonl",
-    "parquet",
-    "arrow",
-    "xlsx",
-    "ods",
-]
+    "csv", "csv.gz", "csv.zst", "tsv", "tsv.gz", "tsv.zst", "jsonl", "parquet", "arrow",
+    "xlsx", "ods",
+]  # fmt: skip
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-_COMPRESSED: dict[str, Format] = {"": "csv", ".gz": "csv.gz", ".zst": "csv.zst"}
 # The format by the end of a name.
-SUFFIXES: dict[str, Format] = {
-    **{format: format for format in FORMATS},
-    **{
-        f"{suffix}{compression}": format
-        for suffix in ("txt", "dat", "data")
-        for compression, format in _COMPRESSED.items()
-    },
-    "tab": "tsv",
-    "ndjson": "jsonl",
-    "feather": "arrow",
-}
+_AS_CSV: tuple[Format, ...] = ("csv", "csv.gz", "csv.zst")
+SUFFIXES: dict[str, Format] = {format: format for format in FORMATS}
+SUFFIXES |= {"tab": "tsv", "ndjson": "jsonl", "feather": "arrow"}
+for _suffix in ("txt", "dat", "data"):
+    SUFFIXES |= {format.replace("csv", _suffix): format for format in _AS_CSV}
 
 # What a file of the format holds, as in "the file holds Parquet".
-DESCRIPTIONS: dict[Format, str] = {
-    "csv": "CSV",
-    "csv.gz": "data compressed with gzip",
-    "csv.zst": "data compressed with zstd",
-    "tsv": "CSV",
-    "tsv.gz": "data compressed with gzip",
-    "tsv.zst": "data compressed with zstd",
-    "jsonl": "JSON lines",
-    "parquet": "Parquet",
-    "arrow": "Arrow IPC",
-    "xlsx": "an Excel workbook",
+_CONTENTS = {
+    **{"gz": "data compressed with gzip", "zst": "data compressed with zstd"},
+    **{"csv": "CSV", "tsv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"},
+    **{"arrow": "Arrow IPC", "xlsx": "an Excel workbook"},
     "ods": "an OpenDocument spreadsheet",
 }
+DESCRIPTIONS = {format: _CONTENTS[format.split(".")[-1]] for format in FORMATS}
 
 # The suffixes for people, in the help of commands and in errors.
 _ALL_BUT_WORKBOOKS = (

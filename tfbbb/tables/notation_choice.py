@@ -1,6 +1,7 @@
 """Chooses how the cells of a column are read: by an override, or by the cells."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -66,17 +67,16 @@ def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
     return {}
 
 
-def find_typing_error(numbers: np.ndarray) -> float | None:
+def find_typing_error(known: np.ndarray) -> dict[float, int]:
     """Finds one number far outside of all others, such as 1e12 among weights."""
-    known = np.sort(numbers[~np.isnan(numbers)])
-    if len(known) <= _FEWEST_BESIDE_TYPING_ERROR:
-        return None
-    for place, others in ((-1, known[:-1]), (0, known[1:])):
-        low, high = others[0], others[-1]
-        distance = max(low - known[place], known[place] - high)
-        if distance > _RANGES_OF_ONE * (high - low) > 0.0:
-            return float(known[place])
-    return None
+    known = np.sort(known)
+    if len(known) > _FEWEST_BESIDE_TYPING_ERROR:
+        for place, others in ((-1, known[:-1]), (0, known[1:])):
+            low, high = others[0], others[-1]
+            distance = max(low - known[place], known[place] - high)
+            if distance > _RANGES_OF_ONE * (high - low) > 0.0:
+                return {float(known[place]): 1}
+    return {}
 
 
 def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
@@ -132,8 +132,7 @@ def choose_notation(cells: Cells, override: Override | None = None) -> Choice:
     elif found := _find_compact_dates(cells):
         notation, remarks = found[0], remarks_on(Finding(None, remarks=found[1:]))
     else:
-        notation, sentinels = without_sentinels(cells, _notation_of_type(cells))
-        remarks = _remark_on(sentinels)
+        notation, remarks = without_sentinels(cells, _notation_of_type(cells))
     if (notation is None and are_texts) or isinstance(notation, TextNotation):
         return Choice("categorical", notation, remarks)
     kind: Kind = "date" if isinstance(notation, DateNotation) else "numeric"
@@ -151,29 +150,34 @@ def have_order(levels: Sequence[str]) -> bool:
 
 
 def without_sentinels(
-    cells: Cells, notation: Notation | None
-) -> tuple[Notation | None, dict[float, int]]:
-    """Finds which numbers of a column stand for a missing value."""
+    cells: Cells, notation: Notation | None, *, of_target: bool = False
+) -> tuple[Notation | None, tuple[str, ...]]:
+    """Finds which numbers stand for a missing value; in a target, one wrong number."""
     if cells.kind == "categorical":
         if not isinstance(notation, NumberNotation) or notation.percent:
-            return notation, {}
+            return notation, ()
         numbers = cells.texts.parse(notation).numbers
-    elif notation is None and cells.kind == "numeric":
+    elif notation is None and cells.kind == "numeric" and not cells.is_duration:
         numbers = cells.numbers
     else:
-        return notation, {}
-    found = find_sentinels(drop_missing(numbers))
+        return notation, ()
+    known = drop_missing(numbers)
+    effect = "and read as a missing value; number overrules this"
+    found = find_sentinels(known)
+    if of_target:
+        found = found or find_typing_error(known)
+        option = shlex.quote(f"{cells.name}=number")
+        effect = (
+            "so these rows count as rows without a target; "
+            f"columns={{{cells.name!r}: 'number'}} (--column {option}) keeps them"
+        )
     if not found:
-        return notation, {}
+        return notation, ()
     bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
-    return replace(bare, missing_values=tuple(found)), found
-
-
-def _remark_on(sentinels: Mapping[float, int]) -> tuple[str, ...]:
-    return tuple(
+    return replace(bare, missing_values=tuple(found)), tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
-        "values and read as a missing value; number overrules this."
-        for value, count in sentinels.items()
+        f"values{',' if of_target else ''} {effect}."
+        for value, count in found.items()
     )
 
 
@@ -206,8 +210,8 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
         marks = infer_marks(cells.texts)
         return marks.notation, (remark, *remarks_on(marks))
     if found.notation is not None:
-        notation, sentinels = without_sentinels(cells, found.notation)
-        return notation, (*remarks_on(found), *_remark_on(sentinels))
+        notation, remarks = without_sentinels(cells, found.notation)
+        return notation, (*remarks_on(found), *remarks)
     marks = infer_marks(cells.texts)
     return marks.notation, (*remarks_on(found), *remarks_on(marks))
 

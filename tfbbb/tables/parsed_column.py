@@ -1,7 +1,6 @@
 """Columns whose cells have been read in a notation, once for all who ask."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,13 +18,9 @@ from tfbbb.tables.values import MISSING_DATE, first_row
 
 # `pa.array` would import pandas, where it is installed: 30 MB.
 _NO_TEXTS = pa.nulls(0, pa.large_string())
-_PLURALS = {
-    "number": "numbers",
-    "boolean": "booleans such as yes and no",
-    "date": "dates",
-    "duration": "durations",
-    "ordered": "the texts",
-    "text": "texts",
+_NAMES = {
+    **{"number": "a number", "boolean": "a boolean", "date": "a date"},
+    **{"duration": "a duration", "ordered": "one of its ordered texts"},
 }
 
 
@@ -121,24 +116,22 @@ def _without(
     return np.where(unreadable, np.nan, numbers), unreadable
 
 
-def describe_unreadable(cells: Cells, parsed: ParsedColumn) -> str | None:
-    """Says what is wrong with the first unreadable cell, if there is one."""
+def describe_fault(value: object, kind: str) -> str:
+    """Says why a cell is unreadable in a column of numbers, dates and so on."""
+    if kind == "number" and not isinstance(value, str):
+        return "is infinite in single precision"
+    return f"is not {_NAMES[kind]}"
+
+
+def first_fault(cells: Cells, parsed: ParsedColumn) -> str | None:
+    """Describes the first unreadable cell, if there is one."""
     if parsed.unreadable is None:
         return None
-    row = first_row(parsed.unreadable)
+    row, notation = first_row(parsed.unreadable), parsed.notation or NumberNotation()
     value = cells.values[row - 1].as_py()
-    notation = parsed.notation or NumberNotation()
-    if notation.kind == "number" and not isinstance(value, str):
-        return (
-            f"has the value {float(value):g} in row {row}, which is infinite in single "
-            "precision"
-        )
-    described = notation.describe()
-    what = f"the text {value!r}" if isinstance(value, str) else f"the value {value}"
-    return (
-        f"has {what} in row {row}, but must hold {_PLURALS[notation.kind]}"
-        f"{f' ({described})' if described else ''}"
-    )
+    fault, described = describe_fault(value, notation.kind), notation.describe()
+    within = f" ({described})" if described else ""
+    return f"has {value!r} in row {row}, which {fault}{within}"
 
 
 def _are_infinite(numbers: np.ndarray) -> np.ndarray:
@@ -215,16 +208,13 @@ def parse_column(
     notation: Notation | None,
     *,
     cells: Cells | None = None,
-    parse: Callable[[Cells, Kind, Notation | None], ParsedColumn] = ParsedColumn.parse,
 ) -> ParsedColumn:
     """Parses a column of a table, unless the table remembers it."""
-    if not isinstance(table, ParsedTable):
-        return parse(cells or Cells.read(table, name), kind, notation)
-    if table.rows is not None:
-        whole = parse_column(table.table, name, kind, notation, parse=parse)
-        return whole.take(table.rows)
-    known = table.parsed.get(name)
+    if isinstance(table, ParsedTable) and table.rows is not None:
+        return parse_column(table.table, name, kind, notation).take(table.rows)
+    known = table.parsed.get(name) if isinstance(table, ParsedTable) else None
     if known is None or (known.kind, known.notation) != (kind, notation):
-        known = parse(cells or Cells.read(table, name), kind, notation)
-        table.parsed[name] = known
+        known = ParsedColumn.parse(cells or Cells.read(table, name), kind, notation)
+        if isinstance(table, ParsedTable):
+            table.parsed[name] = known
     return known

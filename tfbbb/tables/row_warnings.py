@@ -1,7 +1,7 @@
 """Cells of rows to predict that cannot be read, or differ from the training rows."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -11,6 +11,7 @@ from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import ColumnSource, check_columns_exist
 from tfbbb.tables.notations.words import BooleanNotation
+from tfbbb.tables.parsed_column import describe_fault
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
 
@@ -62,12 +63,8 @@ class ReadColumns(dict[str, np.ndarray]):
 
 
 def _describe(column: Column, value: object) -> str:
-    what = f"no {column.meaning}"
-    if isinstance(value, float):
-        what = "infinite in single precision"
-    if column.meaning == "ordered":
-        what = "none of its ordered texts"
-    return f"Column {column.name!r} has {value!r}, which is {what}"
+    fault = describe_fault(value, column.meaning)
+    return f"Column {column.name!r} has {value!r}, which {fault}"
 
 
 # What is wrong with a cell, and how a sentence says it of some.
@@ -142,8 +139,7 @@ class Fault(NamedTuple):
     example: str = ""
 
 
-@dataclass(frozen=True)
-class Faults:
+class Faults(NamedTuple):
     """What is not as in training in rows to predict."""
 
     num_rows: int
@@ -152,22 +148,19 @@ class Faults:
     def by_row(self) -> list[list[str]]:
         """Returns the sentences about each row, mostly none."""
         found: list[list[str]] = [[] for _ in range(self.num_rows)]
-        for faults in self.columns.values():
-            for fault in faults:
-                if fault.describe is not None:
-                    for row in fault.rows.tolist():
-                        found[row].append(fault.describe(row))
+        for fault in itertools.chain(*self.columns.values()):
+            if fault.describe is not None:
+                for row in fault.rows.tolist():
+                    found[row].append(fault.describe(row))
         return [fold_sentences(given) if given else given for given in found]
 
     def by_column(self) -> ColumnFaults:
         """Returns how many rows have which fault in each column."""
-        return ColumnFaults(
-            self.num_rows,
-            {
-                name: {fault.kind: (len(fault.rows), fault.example) for fault in faults}
-                for name, faults in self.columns.items()
-            },
-        )
+        columns = {
+            name: {fault.kind: (len(fault.rows), fault.example) for fault in faults}
+            for name, faults in self.columns.items()
+        }
+        return ColumnFaults(self.num_rows, columns)
 
 
 class RowWarnings:

@@ -1,6 +1,7 @@
 """The target column of a model: its task, its values and its classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,17 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfbbb.base.task import MAX_CATEGORIES, Task
+from tfbbb.base.texts import abbreviate
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_names import ColumnSource, list_names
+from tfbbb.tables.column_names import ColumnSource, check_columns_exist, list_names
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.words import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import (
     ParsedColumn,
-    describe_unreadable,
-    distinct_texts,
+    describe_fault,
+    first_fault,
     parse_column,
 )
 from tfbbb.tables.table_error import TableError
@@ -29,6 +31,66 @@ from tfbbb.tables.values import first_row
 _FEWEST_CLASSES_THAT_DIFFER = 20
 # Whole numbers that may be grades, of which one is missing.
 _NUMBERS_OF_GRADES = range(3, 10)
+
+
+class UnusableTarget(NamedTuple):
+    """A target that a row has, but that has no density."""
+
+    cell: object
+    reason: str
+
+    @classmethod
+    def unseen(cls, label: object) -> "UnusableTarget":
+        """Returns the target of a class that training did not have."""
+        return cls(label, "is a class unseen in training")
+
+    @property
+    def warning(self) -> str:
+        """The warning of the row."""
+        return f"The target {abbreviate(self.cell)} {self.reason}; it has no log_prob."
+
+
+@dataclass(frozen=True)
+class KnownTargets:
+    """The targets of rows `[n]` or `[n, k]`, NaN or -1 where there is none to use."""
+
+    values: np.ndarray
+    unusable: Mapping[int, UnusableTarget]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which rows [n] have a target with a density."""
+        if self.values.dtype.kind == "i":
+            return self.values >= 0
+        return ~np.isnan(self.values.reshape(len(self.values), -1)).any(axis=1)
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which rows [n] have no target."""
+        missing = ~self.known
+        missing[list(self.unusable)] = False
+        return missing
+
+    @property
+    def filled(self) -> np.ndarray:
+        """The targets, with that of the first known row where there is none to use."""
+        known = self.known
+        return self.values[np.where(known, np.arange(len(known)), np.argmax(known))]
+
+    def within(self, inside: np.ndarray, description: str) -> "KnownTargets":
+        """Returns the targets without numbers that the likelihood excludes."""
+        outside = self.known & ~inside.reshape(len(inside), -1).all(axis=1)
+        if not outside.any():
+            return self
+        reason = f"is outside of what the model predicts ({description})"
+        unusable = {**self.unusable}
+        for row in np.flatnonzero(outside):
+            target = self.values[row]
+            cell = target.item() if target.size == 1 else target.tolist()
+            unusable[int(row)] = UnusableTarget(cell, reason)
+        values = self.values.copy()
+        values[outside] = np.nan
+        return KnownTargets(values, dict(sorted(unusable.items())))
 
 
 class Target(NamedTuple):
@@ -90,24 +152,16 @@ def _check_repeated_classes(parsed: ParsedColumn) -> None:
         )
 
 
-class RowsWithTarget(NamedTuple):
-    """Which rows `[n]` have a target, and how the target of all rows is read."""
-
-    known: np.ndarray
-    choice: TargetChoice
-
-
 def rows_with_target(
     table: ColumnSource,
     name: str,
     task: Task | None = None,
     override: Override | None = None,
-) -> RowsWithTarget:
-    """Finds which rows have a target."""
+) -> tuple[np.ndarray, TargetChoice]:
+    """Finds which rows `[n]` have a target, and how the target of all is read."""
     cells = _read_cells(table, name, override)
     choice = choose_target(table, cells, task, override)
-    known = ~_find_missing(cells, choice.notation, unreadable=False)
-    return RowsWithTarget(known, choice)
+    return ~_find_missing(cells, choice.notation, unreadable=False), choice
 
 
 def missing_values(
@@ -139,30 +193,37 @@ def read_target(
     table: ColumnSource, name: str, classes: tuple[str, ...], notation: Notation | None
 ) -> np.ndarray:
     """Returns a target as int32 class indices, or without classes as float64 `[n]`."""
-    cells = _read_cells(table, name, None, notation)
-    if not classes:
-        return _parse(table, name, "regression", notation, cells).values
-    cells = written_as_classes(cells, classes)
-    parsed = _parse(table, name, "classification", notation, cells)
-    indices = class_indices(parsed, classes)
-    if (unknown := indices < 0).any():
-        row = first_row(unknown)
-        label = parsed.texts[int(parsed.values[row - 1])].as_py()
+    found = read_known_targets(table, [name], classes or None, [notation])
+    for row, (cell, reason) in found.unusable.items():
+        known = f"; the classes are {list_names(classes)}" if classes else ""
         raise TableError(
-            f"The target {name!r} has the class {label!r} in row {row}; the "
-            f"classes in training were {list_names(classes)}."
+            f"The target {name!r} has {cell!r} in row {row + 1}, which {reason}{known}."
         )
-    return indices
+    _check_known(name, found.missing, notation)
+    return found.values if classes else found.values[:, 0]
+
+
+def _check_known(name: str, missing: np.ndarray, notation: Notation | None) -> None:
+    """Raises a `TableError` that names the first row without a target."""
+    if missing.any():
+        has = "no value"
+        if isinstance(notation, NumberNotation) and notation.missing_values:
+            numbers = ", ".join(f"{value:.15g}" for value in notation.missing_values)
+            has = f"no value (or {numbers}, which stands for a missing value)"
+        raise TableError(
+            f"The target {name!r} has {has} in row {first_row(missing)}; drop the rows "
+            "without a target."
+        )
 
 
 def written_as_classes(cells: Cells, classes: Sequence[str]) -> Cells:
     """Returns the cells of a target as texts, such as 1.0, if all are classes."""
     written = cells.as_written
-    if written is cells:
-        return cells
-    labels = pc.unique(written.values).drop_null()
-    are_classes = pc.is_in(labels, pa.array(classes, labels.type))
-    return written if pc.all(are_classes).as_py() else cells
+    if written is not cells:
+        labels = pc.unique(written.values).drop_null()
+        are_classes = pc.is_in(labels, pa.array(classes, labels.type))
+        return written if pc.all(are_classes).as_py() else cells.typed
+    return cells
 
 
 def _parse(
@@ -177,22 +238,10 @@ def _parse(
         parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:
         _check_whole(cells)
-        parsed = parse_column(
-            table, name, "categorical", notation, cells=cells, parse=parse_classes
-        )
-    unreadable = describe_unreadable(cells, parsed)
-    if unreadable is not None:
-        raise TableError(f"The target {name!r} {unreadable}.")
-    if parsed.missing.any():
-        row = first_row(parsed.missing)
-        has = "no value"
-        if isinstance(notation, NumberNotation) and notation.missing_values:
-            numbers = ", ".join(f"{value:.15g}" for value in notation.missing_values)
-            has = f"no value (or {numbers}, which stands for a missing value)"
-        raise TableError(
-            f"The target {name!r} has {has} in row {row}; drop the rows without a "
-            "target."
-        )
+        parsed = parse_classes(table, cells, notation)
+    if (fault := first_fault(cells, parsed)) is not None:
+        raise TableError(f"The target {name!r} {fault}.")
+    _check_known(name, parsed.missing, notation)
     return parsed
 
 
@@ -210,12 +259,13 @@ def _check_whole(cells: Cells) -> None:
         )
 
 
-def parse_classes(cells: Cells, kind: Kind, notation: Notation | None) -> ParsedColumn:
+def parse_classes(
+    table: ColumnSource, cells: Cells, notation: Notation | None
+) -> ParsedColumn:
     """Reads classes: of a number its digits, of a boolean `true` or `false`."""
-    if cells.kind == "categorical":
-        return ParsedColumn.parse(cells, kind, notation)
-    places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
-    return ParsedColumn(cells.name, kind, notation, places, missing, labels)
+    text = notation if isinstance(notation, TextNotation) else TextNotation()
+    text, cells = replace(text, numbers=True), cells.typed
+    return parse_column(table, cells.name, "categorical", text, cells=cells)
 
 
 def class_indices(parsed: ParsedColumn, classes: Sequence[str]) -> np.ndarray:
@@ -285,3 +335,69 @@ def _scarce_values(parsed: ParsedColumn, task: Task) -> Iterator[str]:
         "nothing tells how probable it is, and unless the spec names the likelihood "
         "'grades', it is not tried."
     )
+
+
+def read_known_targets(
+    table: ColumnSource,
+    names: Sequence[str],
+    classes: Sequence[str] | None,
+    notations: Sequence[Notation | None],
+) -> KnownTargets:
+    """Reads the targets of a table as numbers [n, k], or as class indices [n]."""
+    check_columns_exist(table, names, role="target")
+    pairs = list(zip(names, notations, strict=True))
+    if classes is not None:
+        return _read_known_classes(table, *pairs[0], classes)
+    found = []
+    for name, notation in pairs:
+        cells = _read_cells(table, name, None, notation)
+        parsed = parse_column(table, name, "numeric", notation, cells=cells)
+        found.append(_known_numbers(cells, parsed))
+    unusable = {row: x for each in found for row, x in each.unusable.items()}
+    values = np.stack([each.values for each in found], axis=-1)
+    return KnownTargets(values, dict(sorted(unusable.items())))
+
+
+def _read_known_classes(
+    table: ColumnSource, name: str, notation: Notation | None, classes: Sequence[str]
+) -> KnownTargets:
+    cells = _read_cells(table, name, None, notation)
+    cells = written_as_classes(cells, classes)
+    parsed = parse_classes(table, cells, notation)
+    missing = parsed.missing
+    if not isinstance(notation, TextNotation | None):
+        missing = missing_values(table, name, notation)
+    values = np.where(missing, -1, class_indices(parsed, classes)).astype(np.int32)
+    unseen = np.flatnonzero((values < 0) & ~missing).tolist()
+    texts = parsed.texts.take(pa.array(parsed.values[unseen])).to_pylist()
+    unusable = map(UnusableTarget.unseen, texts)
+    return KnownTargets(values, dict(zip(unseen, unusable, strict=True)))
+
+
+def read_known_numbers(cells: Cells, notation: Notation | None) -> KnownTargets:
+    """Reads targets that are numbers in a notation; None for plain numbers."""
+    return _known_numbers(cells, ParsedColumn.parse(cells, "numeric", notation))
+
+
+def _known_numbers(cells: Cells, parsed: ParsedColumn) -> KnownTargets:
+    unusable, kind = {}, "number" if parsed.notation is None else parsed.notation.kind
+    if parsed.unreadable is not None:
+        for row in np.flatnonzero(parsed.unreadable).tolist():
+            cell = cells.values[row].as_py()
+            unusable[row] = UnusableTarget(cell, describe_fault(cell, kind))
+    return KnownTargets(parsed.values, unusable)
+
+
+def describe_unusable(
+    name: str, unusable: Mapping[int, UnusableTarget], num_rows: int, end: str
+) -> list[str]:
+    """Returns a sentence for each reason of unusable targets, which counts its rows."""
+    sentences = []
+    for reason in dict.fromkeys(each.reason for each in unusable.values()):
+        rows = [row for row, each in unusable.items() if each.reason == reason]
+        have = "has" if len(rows) == 1 else "have"
+        sentences.append(
+            f"{len(rows)} of {num_rows} rows {have} a {name!r} that {reason}, such as "
+            f"{abbreviate(unusable[rows[0]].cell)} in row {rows[0] + 1}; {end}."
+        )
+    return sentences

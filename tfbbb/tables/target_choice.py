@@ -1,7 +1,5 @@
 """Chooses the task of a target, and how its cells are read."""
 
-import shlex
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +11,6 @@ from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import ColumnSource
 from tfbbb.tables.notation_choice import (
     choose_notation,
-    find_typing_error,
     remarks_on,
     without_sentinels,
 )
@@ -25,7 +22,7 @@ from tfbbb.tables.notations.words import BooleanNotation, TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import count_cells, drop_missing, first_row
+from tfbbb.tables.values import drop_missing
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -53,7 +50,7 @@ def choose_target(
         return _choose_of_texts(cells, task)
     if cells.is_boolean or task == "classification":
         return TargetChoice(task or "classification")
-    numeric, remarks = _without_sentinels(cells, None)
+    numeric, remarks = without_sentinels(cells, None, of_target=True)
     chosen = TargetChoice("regression")
     if task is None:
         parsed = parse_column(table, cells.name, "numeric", numeric, cells=cells)
@@ -77,7 +74,7 @@ def _choose_of_texts(cells: Cells, task: Task | None) -> TargetChoice:
                     "task 'regression' (--task regression) predicts numbers."
                 )
                 return _as_classes(cells)._replace(remarks=(remark,))
-        numeric, remarks = _without_sentinels(cells, found.notation)
+        numeric, remarks = without_sentinels(cells, found.notation, of_target=True)
         return TargetChoice("regression", numeric, (*remarks_on(found), *remarks))
     if task == "regression":
         return TargetChoice(task, NumberNotation())
@@ -161,46 +158,6 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
         )
         return TargetChoice("regression", remarks=(remark,))
     return TargetChoice("regression")
-
-
-def _without_sentinels(
-    cells: Cells, notation: Notation | None
-) -> tuple[Notation | None, tuple[str, ...]]:
-    """Finds which numbers stand for a missing target, or are probably wrong."""
-    if cells.is_duration:
-        return notation, ()
-    found, sentinels = without_sentinels(cells, notation)
-    option = shlex.quote(f"{cells.name}=number")
-    if not sentinels:
-        return _without_typing_error(cells, found, option)
-    return found, tuple(
-        f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
-        "values, so these rows count as rows without a target; "
-        f"columns={{{cells.name!r}: 'number'}} (--column {option}) keeps them."
-        for value, count in sentinels.items()
-    )
-
-
-def _without_typing_error(
-    cells: Cells, notation: Notation | None, option: str
-) -> tuple[Notation | None, tuple[str, ...]]:
-    bare = NumberNotation() if notation is None else notation
-    if not isinstance(bare, NumberNotation) or bare.percent:
-        return notation, ()
-    if cells.kind == "categorical":
-        numbers = cells.texts.parse(bare).numbers
-    else:
-        numbers = cells.numbers
-    value = find_typing_error(numbers)
-    if value is None:
-        return notation, ()
-    remark = (
-        f"Its {value:.15g}, in row {first_row(numbers == value)}, is 1000 times as far "
-        "from all other values as they are from each other, probably by a typing "
-        "error, so the row counts as one without a target; correct it, or pass "
-        f"columns={{{cells.name!r}: 'number'}} (--column {option}) to keep it."
-    )
-    return replace(bare, missing_values=(*bare.missing_values, value)), (remark,)
 
 
 def _of_dates(cells: Cells) -> ColumnError:

@@ -147,8 +147,6 @@ _LEAST_IN_UTF8 = 0.2
 # The largest share of characters that do not suit the text around them.
 _MOST_UNSUITABLE = 0.1
 _MOST_UNDEFINED, _MOST_UNDEFINED_OF_ANY = 0.2, 0.5
-# How much more likely an encoding is than others, before the text is seen.
-_PRIOR_FACTORS = {"cp1252": 1.5, "cp1254": 1.5, "mac-roman": 0.5, "cp850": 0.5}
 # An encoding with this share of the score of the best is possible, too.
 _ALSO_POSSIBLE = 0.6
 # So few different cells leave the encoding in doubt.
@@ -298,9 +296,6 @@ def _rank(sample: bytes, may_be_damaged: bool) -> list[tuple[Encoding, float]]:
     if "cp1252" not in scores and may_be_damaged:
         defined = _score(_UNDEFINED.sub(b"", sample))
         scores |= {key: score for key, score in defined.items() if key == "cp1252"}
-    scores = {
-        key: score * _PRIOR_FACTORS.get(key, 1.0) for key, score in scores.items()
-    }
     # Where encodings have the same letters, it is the usual one.
     western = sample.decode("cp1252", errors="replace")
     same = [

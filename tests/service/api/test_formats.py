@@ -186,7 +186,7 @@ def test_format_that_is_not_written_is_refused(client):
         (
             NUMBERS | {"age": ["1", "x"]},
             {},
-            "Row 2: Column 'age' has 'x', which is no number",
+            "Row 2: Column 'age' has 'x', which is not a number",
         ),
     ],
 )

@@ -138,7 +138,7 @@ def test_columns_that_are_not_as_in_training_are_said(client):
     preview = next(line for line in answer.content.split(b"\n") if b"preview" in line)
     assert json.loads(preview)["preview"]["remarks"] == [
         "Column 'blood pressure' is not as in training in 2999 of 3000 rows: 2999 "
-        "cannot be read, such as 'high', which is no number."
+        "cannot be read, such as 'high', which is not a number."
     ]
 
 

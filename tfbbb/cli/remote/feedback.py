@@ -46,9 +46,9 @@ def feedback(
         read_targets,
         refuse_without_targets,
     )
-    from tfbbb.tables.known_targets import describe_unusable
     from tfbbb.tables.plain_values import typed_table
     from tfbbb.tables.scan import read_cells
+    from tfbbb.tables.target import describe_unusable
 
     remote_model = client.model(model)
     manifest, texts = read_manifest(remote_model, version, label)

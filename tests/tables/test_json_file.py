@@ -80,7 +80,7 @@ def test_rows_survive_a_round_trip_in_blocks_of_any_size(
 ):
     lines = [json.dumps(row, ensure_ascii=ascii) for row in rows]
     path = written(tmp_path, "\n".join(lines))
-    monkeypatch.setattr(json_file, "BLOCK_BYTES", max(map(len, lines)) * 4 + 20)
+    monkeypatch.setattr(json_file, "CELLS_PER_BATCH", 8)
     table = read_cells(path)
     assert {*table.column_names} == {name for row in rows for name in row}
     for name in table.column_names:

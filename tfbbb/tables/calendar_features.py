@@ -37,6 +37,8 @@ class CalendarFeatures(RowEncoder):
     Takes int64 seconds since 1970 `[n, d]`, of which the least int64 is missing.
     """
 
+    settings = ("columns",)
+
     def __init__(self, columns: Sequence[Config], **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
         self.columns = [{**c, "cycles": list(c["cycles"])} for c in columns]
@@ -100,9 +102,6 @@ class CalendarFeatures(RowEncoder):
             for column in self.columns
         )
         return (input_shape[0], width)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "columns": self.columns}
 
 
 def year_and_month(days: Tensor) -> tuple[Tensor, Tensor]:

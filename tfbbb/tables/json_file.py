@@ -1,6 +1,7 @@
 """Reads JSON lines block by block, as columns of text."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -14,11 +15,11 @@ from tfbbb.tables.plain_values import WITHOUT_TYPES
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import cell_text
 
-# No line may be longer than a block.
+# No line may be longer.
 BLOCK_BYTES = 4 * 2**20
-_PIECE_BYTES = 2**20
-# Most values of a block: in a hostile file each line has other keys.
-_MOST_VALUES = 2**26
+CELLS_PER_BATCH = 2**16
+# In a hostile file each line has other keys: most cells, or the share that has values.
+_MOST_CELLS, _LEAST_FILLED = 2**26, 0.01
 
 _Row: TypeAlias = dict[str, Any]
 
@@ -32,69 +33,54 @@ class JsonFile:
     @cached_property
     def names(self) -> list[str]:
         """The keys of all lines."""
-        names = dict[str, None]()
-        for number, block in self._blocks():
-            for row in self._parse(number, block):
-                names |= dict.fromkeys(row)
+        names, num_rows, filled = dict[str, None](), 0, 0
+        for row in self._rows():
+            names |= dict.fromkeys(row)
+            num_rows, filled = num_rows + 1, filled + len(row)
+        if _MOST_CELLS < num_rows * len(names) > filled / _LEAST_FILLED:
+            raise TableError(
+                f"{self._path} has {len(names)} different keys, most of them missing "
+                "in most lines; write the same keys in each line."
+            )
         return [*names]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches."""
-        names = self.names
-        for number, block in self._blocks():
-            rows = self._parse(number, block)
-            if len(rows) * len(names) > _MOST_VALUES:
-                raise TableError(
-                    f"{self._path} has {len(names)} different keys, most of them "
-                    "missing in most lines; write the same keys in each line."
-                )
-            columns = [_texts([row.get(name) for row in rows]) for name in names]
+        names, rows = self.names, self._rows()
+        size = max(1, CELLS_PER_BATCH // max(1, len(names)))
+        while some := [*itertools.islice(rows, size)]:
+            columns = [_texts([row.get(name) for row in some]) for name in names]
             batch = pa.RecordBatch.from_arrays(columns, names)
             yield batch.replace_schema_metadata(WITHOUT_TYPES)
 
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Yields blocks of whole lines with the numbers of their first lines."""
-        number, rest = 1, b""
+    def _rows(self) -> Iterator[_Row]:
+        """Yields the objects of the lines that are not blank."""
         with self._path.open("rb") as file:
-            while piece := file.read(min(BLOCK_BYTES, _PIECE_BYTES)):
-                rest += piece
-                end = rest.rfind(b"\n") + 1
-                if end:
-                    yield number, rest[:end]
-                    number += rest.count(b"\n", 0, end)
-                    rest = rest[end:]
-                if len(rest) > BLOCK_BYTES:
+            for number in itertools.count(1):
+                line = file.readline(BLOCK_BYTES + 1)
+                where = f"{self._path}: line {number}"
+                if len(line) > BLOCK_BYTES:
                     raise TableError(
-                        f"{self._path}: line {number} is longer than {BLOCK_BYTES} "
-                        "bytes; write one object per line."
+                        f"{where} is longer than {BLOCK_BYTES} bytes; write one object "
+                        "per line."
                     )
-        if rest.strip():
-            yield number, rest
-
-    def _parse(self, first: int, block: bytes) -> list[_Row]:
-        """Returns the objects of a block."""
-        rows: dict[str, _Row] = {}
-        for number, line in enumerate(block.split(b"\n"), start=first):
-            if not line.strip():
-                continue
-            where = f"{self._path}: line {number}"
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                row = _parse_line(where, line)
-            if not isinstance(row, dict):
-                raise TableError(
-                    f"{where} is not a JSON object; write one object per line, such as "
-                    f'{{"age": 36}}. Received: {line[:40].decode()!r}'
-                )
-            rows[where] = row
-        if b"[" in block or block.count(b"{") > len(rows):
-            _check_flat(rows)
-        return [*rows.values()]
+                if not line:
+                    return
+                if line := line.strip():
+                    yield _parse(where, line)
 
 
-def _check_flat(rows: dict[str, _Row]) -> None:
-    for where, row in rows.items():
+def _parse(where: str, line: bytes) -> _Row:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        row = _parse_line(where, line)
+    if not isinstance(row, dict):
+        raise TableError(
+            f"{where} is not a JSON object; write one object per line, such as "
+            f'{{"age": 36}}. Received: {line[:40].decode()!r}'
+        )
+    if b"[" in line or line.count(b"{") > 1:
         for name, value in row.items():
             if isinstance(value, dict | list):
                 raise TableError(
@@ -102,6 +88,7 @@ def _check_flat(rows: dict[str, _Row]) -> None:
                     "have a number, a text, a boolean or null; write its parts as keys "
                     "of their own, or leave the key out."
                 )
+    return row
 
 
 def _parse_line(where: str, line: bytes) -> object:

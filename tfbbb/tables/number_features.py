@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -17,8 +17,10 @@ class RowEncoder(keras.layers.Layer):
     """A layer without weights that encodes the rows of a batch as features `[n, p]`.
 
     A `BayesianModel` repeats its batch for its members and draws: the copies of a row
-    share its encoding.
+    share its encoding. `settings` are the names of its arguments.
     """
+
+    settings: ClassVar[tuple[str, ...]]
 
     def call(self, inputs):
         copies = current_call().copies_in_batch
@@ -30,6 +32,10 @@ class RowEncoder(keras.layers.Layer):
     @abstractmethod
     def _encode(self, inputs: Any) -> Tensor:
         """Returns the features of rows, each on its own."""
+
+    def get_config(self) -> Config:
+        settings = {name: getattr(self, name) for name in self.settings}
+        return {**super().get_config(), **settings}
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -44,6 +50,8 @@ class Standardize(RowEncoder):
     Of float64 numbers the mean is subtracted in double precision, so that 1e9 and
     1e9 + 1 differ.
     """
+
+    settings = ("columns",)
 
     def __init__(self, columns: Sequence[Config], **kwargs: Any):
         # Raw units keep their precision, also under a mixed-precision policy.
@@ -75,9 +83,6 @@ class Standardize(RowEncoder):
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], input_shape[-1] + len(self._missing))
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "columns": self.columns}
-
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class PiecewiseLinearEncoding(RowEncoder):
@@ -92,6 +97,8 @@ class PiecewiseLinearEncoding(RowEncoder):
     piecewise linear function of x, constant beyond the edges. So the first layer of a
     network fits a curve of each column, and an outlier moves no code out of its range.
     """
+
+    settings = ("edges",)
 
     def __init__(self, edges: Sequence[Sequence[float]], **kwargs: Any):
         # Raw units keep their precision, also under a mixed-precision policy.
@@ -120,6 +127,3 @@ class PiecewiseLinearEncoding(RowEncoder):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], len(self._columns))
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "edges": self.edges}

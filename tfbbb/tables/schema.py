@@ -24,11 +24,7 @@ from tfbbb.tables.override import Override, OverrideError
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.row_warnings import ReadColumns, RowWarnings
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.target import (
-    infer_target,
-    read_target,
-    refit_target,
-)
+from tfbbb.tables.target import infer_target, read_target, refit_target
 from tfbbb.tables.target_choice import TargetChoice
 from tfbbb.tables.values import first_row
 

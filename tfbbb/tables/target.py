@@ -227,11 +227,7 @@ def written_as_classes(cells: Cells, classes: Sequence[str]) -> Cells:
 
 
 def _parse(
-    table: ColumnSource,
-    name: str,
-    task: Task,
-    notation: Notation | None,
-    cells: Cells,
+    table: ColumnSource, name: str, task: Task, notation: Notation | None, cells: Cells
 ) -> ParsedColumn:
     """Reads a target: numbers, or places of the distinct classes."""
     if task == "regression":

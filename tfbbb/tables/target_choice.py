@@ -9,11 +9,7 @@ import pyarrow.compute as pc
 from tfbbb.base.task import MAX_CATEGORIES, Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import ColumnSource
-from tfbbb.tables.notation_choice import (
-    choose_notation,
-    remarks_on,
-    without_sentinels,
-)
+from tfbbb.tables.notation_choice import choose_notation, remarks_on, without_sentinels
 from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.notation import Texts

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.tables.number_features import RowEncoder
 
 
@@ -25,6 +25,8 @@ class OneHot(RowEncoder):
     The layer compares texts with the categories directly: a lookup table would be a
     resource that every exported graph must track and initialise.
     """
+
+    settings = ("categories",)
 
     def __init__(self, categories: Sequence[Sequence[str]], **kwargs: Any):
         super().__init__(**kwargs)
@@ -47,9 +49,6 @@ class OneHot(RowEncoder):
     def compute_output_shape(self, input_shape):
         width = sum(len(texts) + 1 for texts in self.categories)
         return (input_shape[0][0], width)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "categories": self.categories}
 
 
 _CODES = 2**63 - 1
@@ -130,6 +129,8 @@ class HashedText(RowEncoder):
     A column with means has one number more, the mean of the text or 0.
     """
 
+    settings = ("buckets", "codes", "means")
+
     def __init__(
         self,
         buckets: Sequence[int],
@@ -139,16 +140,10 @@ class HashedText(RowEncoder):
     ):
         super().__init__(**kwargs)
         self.buckets = [int(number) for number in buckets]
-        without: list[Sequence[Any]] = [()] * len(self.buckets)
-        self._means = tuple(
-            TextMeans(*column)
-            for column in zip(
-                self.buckets,
-                map(tuple, codes or without),
-                map(tuple, means or without),
-                strict=True,
-            )
-        )
+        self.codes = [*map(list, codes or [()] * len(self.buckets))]
+        self.means = [*map(list, means or [()] * len(self.buckets))]
+        columns = zip(self.buckets, self.codes, self.means, strict=True)
+        self._means = tuple(TextMeans(x, tuple(y), tuple(z)) for x, y, z in columns)
         # XLA does not support strings.
         self.supports_jit = False
 
@@ -167,14 +162,6 @@ class HashedText(RowEncoder):
     def compute_output_shape(self, input_shape):
         widths = (known.buckets + 1 + bool(known.means) for known in self._means)
         return (input_shape[0][0], sum(widths))
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "buckets": self.buckets,
-            "codes": [list(known.codes) for known in self._means],
-            "means": [list(known.means) for known in self._means],
-        }
 
 
 def text_bucket(texts: ArrayLike, buckets: int) -> Tensor:

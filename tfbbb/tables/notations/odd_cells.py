@@ -10,12 +10,7 @@ from tfbbb.tables.notations.inference import MOSTLY, Finding, infer_notation
 from tfbbb.tables.notations.missing_marks import are_familiar
 from tfbbb.tables.notations.notation import Texts, as_mask
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.ranges import (
-    BOUND,
-    FOOTNOTE,
-    find_levels,
-    split_ranges,
-)
+from tfbbb.tables.notations.ranges import BOUND, FOOTNOTE, find_levels, split_ranges
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation
 from tfbbb.tables.values import count_cells
 

@@ -20,8 +20,7 @@ from tfbbb.tables.complaints import (
 )
 from tfbbb.tables.notation_choice import choose_notation
 from tfbbb.tables.notations import Notation, notation_from_dict
-from tfbbb.tables.notations.duration import DurationNotation
-from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
+from tfbbb.tables.notations.words import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn, parse_column
 from tfbbb.tables.values import drop_missing
@@ -155,11 +154,7 @@ class Column:
             return "date"
         if self.kind == "categorical":
             return "hashed text" if self.buckets else "text"
-        if isinstance(self.notation, BooleanNotation):
-            return "boolean"
-        if isinstance(self.notation, DurationNotation):
-            return "duration"
-        return "ordered" if isinstance(self.notation, OrderedNotation) else "number"
+        return "number" if self.notation is None else self.notation.kind
 
     @property
     def dtype(self) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import ColumnSource, check_columns_exist
-from tfbbb.tables.notations.words import BooleanNotation
 from tfbbb.tables.parsed_column import describe_fault
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
@@ -253,8 +252,8 @@ class RowWarnings:
             )
             return
         low, high = column.low, column.high
-        boolean = isinstance(column.notation, BooleanNotation)
-        if low is None or high is None or (boolean and low < high):
+        is_boolean = column.meaning == "boolean"
+        if low is None or high is None or (is_boolean and low < high):
             return
         show = show_date if column.kind == "date" else _SHOW_NUMBER
         outside = np.flatnonzero(~missing & ((values < low) | (values > high)))

@@ -5,14 +5,10 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables import Column, Schema, TableError
-from tfbbb.tables.cells import Cells
 from tfbbb.tables.column import infer_column
 from tfbbb.tables.notations.notation import Texts
-from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.notations.words import TextNotation
 from tfbbb.tables.override import Override, OverrideError
-from tfbbb.tables.parsed_column import ParsedColumn, ParsedTable
-from tfbbb.tables.values import MISSING_DATE
+from tfbbb.tables.parsed_column import ParsedTable
 
 
 def inferred(values, rows=None):
@@ -259,27 +255,6 @@ TABLE = pa.table(
         "sold": ["yes", "no"] * (ROWS // 2),
     }
 )
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind", "notation", "values", "texts"),
-    [
-        ([1.5, None], "numeric", None, [1.5, np.nan], []),
-        (["$2", "?"], "numeric", NumberNotation(currency=True), [2, np.nan], []),
-        (pa.array([1, None], pa.date32()), "date", None, [86400, MISSING_DATE], []),
-        (["b", None, "a", ""], "categorical", None, [0, 1, 2, 1], ["b", "", "a"]),
-        (["b", " NA"], "categorical", TextNotation(marks=True), [0, 1], ["b", ""]),
-        ([7.0, None], "categorical", TextNotation(numbers=True), [0, 1], ["7", ""]),
-    ],
-)  # fmt: skip
-def test_values_and_missing_cells_of_every_kind(cells, kind, notation, values, texts):
-    read = Cells.read(pa.table({"a": cells}), "a")
-    column = ParsedColumn.parse(read, kind, notation)
-    np.testing.assert_array_equal(column.values, values)
-    assert column.texts.to_pylist() == texts
-    assert column.missing.tolist() == [
-        value in (None, "", "?", " NA") for value in pa.array(cells).to_pylist()
-    ]
 
 
 @pytest.mark.parametrize("target", ["number", "sold"])

@@ -9,11 +9,14 @@ def test_a_column_that_is_not_as_in_training_in_most_rows_has_one_sentence():
         infer_column(pa.table({"a": [0.0, 1.0]}), "a")[0],
         Column("kind", "categorical", categories=("x", "y")),
         Column("gaps", "numeric", missing=True),
+        # A model of a Keras program knows no range.
+        Column("free", "numeric"),
     ]
     table = {
         "a": ["0.5", "big", "9", ""],
         "kind": ["x", "z", "z", "z"],
         "gaps": ["", "", "", "no"],
+        "free": ["1e9", "-1e9", "0", "0"],
     }
     read = ReadColumns.read(columns, pa.table(table))
     found = RowWarnings(columns).find(read, read.unreadable).by_column()

@@ -1,20 +1,24 @@
 """One service and one browser for the tests of the page."""
 
 import base64
+import json
 import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+import service
 from service.shared.database import Database
 from service.shared.settings import Settings
 from tests.service.sandboxed import reading_here
 from tests.service.serving import ADMIN_KEY, serving
 from tests.service.web.tables import ATTACK, houses
+from tests.trained import copy_of_export
 from tests.waiting import wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -28,6 +32,14 @@ SPEC = {
     "training": {"steps": 60, "kl_schedule": "constant"},
     "model": {"members": 1, "hidden_units": [8], "likelihood": "normal"},
 }
+# All that the kept service depends on, beside `tfbbb`.
+SOURCES = "".join(
+    path.read_text()
+    for path in (
+        *(Path(__file__), Path(__file__).with_name("tables.py")),
+        *sorted(Path(service.__file__).parent.rglob("*.py")),
+    )
+)
 # The columns of the predictions in a file.
 PREDICTED = [
     *("mean", "std", "lower_90", "upper_90", "epistemic", "aleatoric"),
@@ -67,10 +79,35 @@ def browser():
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
-    settings = Settings(data_dir=root / "data", models=root / "models", job_slots=1)
-    settings.models.mkdir()
-    with serving(settings) as client:
-        yield Site(str(client.base_url).rstrip("/"), client, settings)
+    copy_of_export(SOURCES, train, root)
+    with serving(settings_of(root)) as client:
+        yield Site(str(client.base_url).rstrip("/"), client, settings_of(root))
+
+
+def settings_of(root, **changes):
+    return Settings(data_dir=root / "data", models=root / "models", **changes)
+
+
+def train(root):
+    """Trains a model by the API as the page does; the data is kept with its ids."""
+    (root / "models").mkdir(parents=True)
+    with reading_here(), serving(settings_of(root, job_slots=1)) as client:
+        named = {"name": f"{ATTACK}.csv"}
+        answer = client.post("/v1/datasets", params=named, content=houses())
+        dataset = answer.json()["id"]
+        spec = SPEC | {"dataset_id": dataset, "name": MODEL}
+        answer = client.post("/v1/jobs", json=spec)
+        assert answer.status_code == 201, answer.text
+        job = answer.json()["id"]
+
+        def is_over():
+            state = client.get(f"/v1/jobs/{job}").json()
+            assert state["state"] != "failed", state["error"]
+            return state["version"] is not None
+
+        wait_until(is_over, TRAINING_SECONDS)
+    ids = {"dataset": dataset, "job": job}
+    (root / "trained.json").write_text(json.dumps(ids))
 
 
 @pytest.fixture(autouse=True)
@@ -82,23 +119,8 @@ def tables_here():
 
 @pytest.fixture(scope="session")
 def trained(site):
-    """The ids of a table and of its job, made by the API as the page makes them."""
-    named = {"name": f"{ATTACK}.csv"}
-    with reading_here():
-        answer = site.client.post("/v1/datasets", params=named, content=houses())
-    dataset = answer.json()["id"]
-    spec = SPEC | {"dataset_id": dataset, "name": MODEL}
-    answer = site.client.post("/v1/jobs", json=spec)
-    assert answer.status_code == 201, answer.text
-    job = answer.json()["id"]
-
-    def is_over():
-        state = site.client.get(f"/v1/jobs/{job}").json()
-        assert state["state"] != "failed", state["error"]
-        return state["version"] is not None
-
-    wait_until(is_over, TRAINING_SECONDS)
-    return {"dataset": dataset, "job": job}
+    """The ids of a table and of its job."""
+    return json.loads((site.settings.models.parent / "trained.json").read_text())
 
 
 @pytest.fixture(scope="module")

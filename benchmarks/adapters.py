@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> None:
     """Adds a record for each number of rows, seed and method, and those of steps."""
-    size, steps = (300, 10) if smoke else (None, STEPS)
+    size, steps = (200, 2) if smoke else (None, STEPS)
     settings = {"rank": RANK, "steps": steps, "learning_rate": LEARNING_RATE}
     measured.measure_all(
         [
@@ -55,7 +55,7 @@ def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> Non
                 seed=seed,
             )
             for seed in range(1 if smoke else seeds)
-            for rows in (ROWS[:2] if smoke else ROWS)
+            for rows in (ROWS[:1] if smoke else ROWS)
             for method in METHODS
         ]
     )

@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(measured: RecordFile, tables: int, *, smoke: bool) -> None:
     """Adds a record for each regression, table, size and posterior."""
     steps = STEPS // 6 if smoke else STEPS
-    for task, largest in LARGEST.items():
+    for task in list(LARGEST)[: 1 if smoke else None]:
         for table in range(1 if smoke else tables):
-            for size in [2] if smoke else range(1, largest + 1):
+            for size in [2] if smoke else range(1, LARGEST[task] + 1):
                 for posterior in POSTERIORS:
                     measured.measure(
                         {

@@ -91,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options,
             partial(
                 measure,
-                minutes=0.2 if options.smoke else options.minutes,
-                every=12 if options.smoke else 1,
+                minutes=0.05 if options.smoke else options.minutes,
+                most=2 if options.smoke else None,
             ),
             report,
         )
@@ -115,14 +115,14 @@ def failing_calls() -> Iterator[None]:
     sys.exit(done.returncode)
 
 
-def measure(measured: RecordFile, minutes: float, every: int) -> None:
+def measure(measured: RecordFile, minutes: float, most: int | None) -> None:
     """Adds a record for each operation and kind of fault."""
     with tempfile.TemporaryDirectory(prefix="faults") as name:
         for operation in OPERATIONS:
             for kind in _ERRORS:
                 measured.measure(
                     {"during": operation.name, "fault": kind},
-                    partial(each_call_in_turn, operation, kind, Path(name), every),
+                    partial(each_call_in_turn, operation, kind, Path(name), most),
                 )
         measured.measure(
             {"during": "load", "fault": "all"},
@@ -426,18 +426,19 @@ OPERATIONS = (
 
 
 def each_call_in_turn(
-    operation: Operation, kind: str, folder: Path, every: int
+    operation: Operation, kind: str, folder: Path, most: int | None
 ) -> dict[str, Any]:
-    """Lets each call of an operation fail; returns how many, and what was lost."""
+    """Lets calls of an operation fail, all or at most a number; says what was lost."""
     template = folder / "template"
     template.mkdir()
     begun = operation.begin(Place(template))
-    seconds, losses, number, calls = [], [], 0, every
-    while number + every <= calls:
+    seconds, losses, number, calls, every = [], [], 0, 1, 1
+    while number < calls:
         copy = Place(folder / "copy")
         shutil.copytree(template, copy.folder)
         # The first run counts the calls.
         acknowledged, calls = attempt(operation, copy, begun, number, kind, calls)
+        every = every if most is None else -(-calls // (most + 1))
         started = time.perf_counter()
         try:
             if (copy.settings.data_dir / "tfbbb.sqlite3").exists():

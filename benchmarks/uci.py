@@ -154,7 +154,7 @@ def score_default(split: Split, effort: str, *, smoke: bool) -> dict[str, Any]:
     def table(x: np.ndarray, y: np.ndarray) -> pa.Table:
         return pa.table({**{f"x{i}": x[:, i] for i in range(x.shape[1])}, "target": y})
 
-    training = {"effort": effort} | ({"steps": 300} if smoke else {})
+    training = {"effort": effort} | ({"steps": 60} if smoke else {})
     spec = {"target": "target", "training": training}
     start = time.perf_counter()
     with failures_skipped():

@@ -57,6 +57,7 @@ OUTER = (
 # `compiled_functions`.
 EAGER = (
     "tests/bayes/",
+    "tests/benchmarks/",
     "tests/export/",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",
@@ -78,6 +79,7 @@ EAGER = (
 COMPILED = (
     "tests/bayes/divergences/test_through_tfp.py",
     "tests/bayes/posteriors/test_tfp_distribution.py",
+    "tests/benchmarks/test_exact.py",
     "tests/model/optimizers/test_ivon.py",
     "tests/prediction/test_constants.py",
     "tests/prediction/test_kept_draws.py",

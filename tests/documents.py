@@ -101,13 +101,18 @@ def blocks(page: str, language: str, heading: str = "") -> list[str]:
     return [block for name, block in _FENCED.findall(text) if name == language]
 
 
+def short_form(program: str) -> str:
+    """Returns a program that trains for as few steps as it can."""
+    program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR).replace(*_JOB)
+    return _NUMBERS.sub(r"\g<1>,)", program)
+
+
 def run_programs(page: str, *, short: bool = False) -> dict[str, Any]:
     """Runs the programs of a page in its order, in one namespace; returns that."""
     namespace: dict[str, Any] = {}
     for program in blocks(page, "python"):
         if short:
-            program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR).replace(*_JOB)
-            program = _NUMBERS.sub(r"\g<1>,)", program)
+            program = short_form(program)
         exec(compile(program, page, "exec", optimize=int(short)), namespace)
     return namespace
 

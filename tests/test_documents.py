@@ -46,6 +46,13 @@ SIZED_PAGES = {
     *("README.md", "docs/keras.md", "docs/tables.md", "docs/uncertainty.md"),
     *("docs/which.md", "docs/worse_than_dense.md", *GALLERY, *COURSE),
 }
+# Pages whose short form takes eight seconds and more: they run in full alone.
+FULL_PAGES = {
+    *("docs/worse_than_dense.md", "docs/gallery/frozen_backbone.md"),
+    *("docs/course/01_why_a_distribution.md", "docs/course/10_choosing_models.md"),
+    *("docs/course/08_priors_and_posteriors.md", "docs/course/09_other_ways.md"),
+    "docs/course/11_less_is_more.md",
+}
 # Pages that take half a minute and more: `make docs` and `make test-slow` run them.
 LONG_PAGES = {
     *("docs/coming_from.md", "docs/evidence.md"),
@@ -72,7 +79,7 @@ def picture_names(directory):
     return {path.name for path in directory.glob("*.png") if "=" not in path.name}
 
 
-@pytest.mark.parametrize("page", sorted(SIZED_PAGES))
+@pytest.mark.parametrize("page", sorted(SIZED_PAGES - FULL_PAGES))
 def test_pages_run_in_their_short_form(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_programs(page, short=True)

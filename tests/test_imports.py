@@ -1,4 +1,7 @@
-"""Imports in `tfbbb` go downwards, never in a circle; specs need no TensorFlow."""
+"""Imports go downwards, never in a circle; specs need no TensorFlow.
+
+The processes of the service share `service.shared`, and nothing else.
+"""
 
 import ast
 import functools
@@ -32,6 +35,19 @@ ORDER = (
 )
 # The folders that the service may import.
 SERVICE = {"base", "tables", "prediction", "export", "judging", "training"}
+# What the folders of the service may import of it, beside themselves.
+PROCESSES = {
+    "api": {"predicting", "shared"},
+    "job_process": {"shared"},
+    "predicting": {"shared"},
+    "parent": {"shared"},
+    # It answers by the functions of the models.
+    "sandbox": {"predicting", "shared"},
+    "shared": set(),
+    # The public entries.
+    "app": {"api"},
+    "service": set(),
+}
 # Folders that import no TensorFlow, with their modules that do.
 WITHOUT_TENSORFLOW = {
     # Modules that need Keras for the base of a class.
@@ -56,7 +72,10 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-PATHS = {module_name(path): path for path in (ROOT / "tfbbb").rglob("*.py")}
+PATHS, SERVICE_PATHS = (
+    {module_name(path): path for path in (ROOT / package).rglob("*.py")}
+    for package in ("tfbbb", "service")
+)
 
 
 def imported(nodes):
@@ -65,6 +84,7 @@ def imported(nodes):
         if isinstance(node, ast.Import):
             yield from ([alias.name] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import: {ast.unparse(node)}"
             for alias in node.names:
                 yield [f"{node.module}.{alias.name}", node.module]
 
@@ -81,14 +101,20 @@ def run_at_import(tree):
 
 
 @functools.cache
-def imports(nodes=ast.walk):
-    """The modules of `tfbbb`, each with the modules of `tfbbb` that it imports."""
+def imports(nodes=ast.walk, package="tfbbb"):
+    """The modules of a package, each with the modules of it that it imports."""
+    paths = PATHS if package == "tfbbb" else SERVICE_PATHS
     graph = {}
-    for name, path in PATHS.items():
-        candidates = imported(nodes(ast.parse(path.read_text())))
-        found = (next((c for c in exact if c in PATHS), name) for exact in candidates)
+    for name, path in paths.items():
+        candidates = imported(nodes(parsed(path)))
+        found = (next((c for c in exact if c in paths), name) for exact in candidates)
         graph[name] = set(found) - {name}
     return graph
+
+
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text())
 
 
 def with_packages(graph):
@@ -116,7 +142,7 @@ def imports_on_the_way():
 @functools.cache
 def libraries(name):
     """The libraries and packages that a module imports when it is imported."""
-    nodes = run_at_import(ast.parse(PATHS[name].read_text()))
+    nodes = run_at_import(parsed(PATHS[name]))
     return {exact[-1].split(".")[0] for exact in imported(nodes)}
 
 
@@ -153,9 +179,10 @@ def test_cycles_are_found():
     assert cycles(graph) == {frozenset("abc")}
 
 
-def test_modules_do_not_import_in_a_circle():
+@pytest.mark.parametrize("package", ["tfbbb", "service"])
+def test_modules_do_not_import_in_a_circle(package):
     """Not even where a function imports, or an import is for types alone."""
-    found = [sorted(cycle) for cycle in cycles(imports())]
+    found = [sorted(cycle) for cycle in cycles(imports(package=package))]
     assert not found, f"these modules import each other: {found}"
 
 
@@ -200,8 +227,8 @@ def test_folder_imports_no_tensorflow(folder):
 
 
 def test_the_service_imports_exports_predictions_and_tables_alone():
-    for path in (ROOT / "service").rglob("*.py"):
-        names = list(imported(ast.walk(ast.parse(path.read_text()))))
+    for path in SERVICE_PATHS.values():
+        names = list(imported(ast.walk(parsed(path))))
         found = {part(e[0]) for e in names if e[0].startswith("tfbbb.")}
         found -= {"__version__", "version"}
         assert found <= SERVICE, f"{path} imports {found - SERVICE}"
@@ -209,6 +236,20 @@ def test_the_service_imports_exports_predictions_and_tables_alone():
 
 def test_only_commands_import_the_service():
     for name, path in PATHS.items():
-        found = {exact[-1] for exact in imported(ast.walk(ast.parse(path.read_text())))}
+        found = {exact[-1] for exact in imported(ast.walk(parsed(path)))}
         if any(other.split(".")[0] == "service" for other in found):
             assert part(name) == "cli", name
+
+
+def test_every_folder_of_the_service_has_a_rule():
+    assert {part(name) for name in SERVICE_PATHS} == PROCESSES.keys()
+
+
+def test_a_process_of_the_service_imports_no_other_process():
+    crossing = [
+        f"{name} imports {other}"
+        for name, found in imports(package="service").items()
+        for other in found - {"service"}
+        if part(other) not in {part(name), *PROCESSES[part(name)]}
+    ]
+    assert not crossing, f"see PROCESSES in {Path(__file__).name}: {crossing}"

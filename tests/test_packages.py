@@ -16,6 +16,7 @@ import yaml
 
 import service
 import tfbbb
+from tests.documents import blocks, short_form
 from tfbbb import version
 
 ROOT = Path(tfbbb.__file__).parent.parent
@@ -250,9 +251,7 @@ def test_the_wheel_creates_a_database(installed, tmp_path):
 def test_the_program_of_the_readme_runs_and_the_small_wheel_predicts(
     installed, installed_small, tmp_path
 ):
-    (program, *_) = re.findall(
-        r"```python\n(.+?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )
+    (program, *_) = map(short_form, blocks("README.md", "python"))
     said = run(installed / "python", "-c", program, cwd=tmp_path)
     assert "log-likelihood per row: -" in said
     asks = (

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[1]
 # Any change may break these, and they take a second.
 RULES = (
     "tests/test_imports.py",
-    "tests/service/test_walls.py",
     "tests/mutations/test_list.py",
 )
 # Collecting a file costs a tenth of a second and more.

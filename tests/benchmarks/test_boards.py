@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 BOARDS = Path(__file__).parents[2] / "benchmarks" / "boards"
-QUICK = {"effort": "quick", "steps": 60, "members": 2}
+QUICK = {"effort": "quick", "steps": 30, "members": 2, "hidden_units": [8]}
 
 
 class ProbabilisticWrapper:

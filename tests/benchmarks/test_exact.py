@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from tests.benchmarks.programs import load, run_smoke
 
@@ -13,14 +13,15 @@ def test_evidence_is_the_integral_of_the_likelihood():
     best, *_ = np.linalg.lstsq(columns, targets, rcond=None)
     peak = stats.norm.logpdf(targets, columns @ best, exact.NOISE).sum()
 
-    def integrand(second, first):
-        means = columns @ [first, second]
-        log_likelihood = stats.norm.logpdf(targets, means, exact.NOISE).sum()
-        prior = stats.norm.pdf([first, second], scale=exact.PRIOR_SCALE).prod()
-        return np.exp(log_likelihood - peak) * prior
-
-    bounds = [(middle - 2.0, middle + 2.0) for middle in best]
-    integral, _ = integrate.dblquad(integrand, *bounds[0], *bounds[1], epsabs=1e-10)
+    # The trapezoidal rule is exact for a function that vanishes at both ends.
+    steps = np.linspace(-2.0, 2.0, 401)
+    weights = np.stack(np.meshgrid(*(best[:, np.newaxis] + steps)), axis=-1)
+    means = weights @ columns.T
+    log_likelihood = stats.norm.logpdf(targets, means, exact.NOISE).sum(axis=-1)
+    prior = stats.norm.pdf(weights, scale=exact.PRIOR_SCALE).prod(axis=-1)
+    integral = (np.exp(log_likelihood - peak) * prior).sum() * (
+        steps[1] - steps[0]
+    ) ** 2
     expected = peak + np.log(integral)
     assert exact.exact_evidence(columns, targets) == pytest.approx(expected, rel=1e-6)
 
@@ -41,7 +42,7 @@ def test_least_gap_is_the_divergence_of_the_best_factorised_normal():
 def test_smoke_run_ends_close_to_the_evidence(tmp_path):
     measured = run_smoke("exact", tmp_path, tmp_path / "exact.json")
     records = measured.records
-    assert len(records) == 4
+    assert len(records) == 2
     for record in records:
         gap = record["log_evidence"] - record["elbo"] - record["least_gap"]
         # The rounding of float32, and what training leaves.

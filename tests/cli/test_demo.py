@@ -12,7 +12,7 @@ def short_training(monkeypatch):
     train = Client.train
 
     def briefly(self, *arguments, **spec):
-        training = {"steps": 120, "kl_schedule": "constant"}
+        training = {"steps": 40, "kl_schedule": "constant"}
         model = {"members": 2, "hidden_units": [8], "likelihood": "normal"}
         return train(self, *arguments, training=training, model=model, **spec)
 

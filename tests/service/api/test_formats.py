@@ -195,21 +195,3 @@ def test_mistake_in_a_table_is_described(client, table, options, message, reads)
     answer = send(client, "diabetes", table, reads=reads, **options)
     assert answer.status_code == 400
     assert re.search(message, answer.json()["error"])
-
-
-def test_empty_text_of_a_tensor_is_no_value(client):
-    given = {"age": 50.0, "blood pressure": "", "sex": "f", "region": ""}
-    inputs = [
-        {
-            "name": name,
-            "shape": [1],
-            "datatype": "BYTES" if isinstance(value, str) else "FP32",
-            "data": [value],
-        }
-        for name, value in given.items()
-    ]
-    answer = client.post("/v2/models/patients/infer", json={"inputs": inputs}).json()
-    (mean,) = (x["data"] for x in answer["outputs"] if x["name"] == "mean")
-    columns = {name: [value or None] for name, value in given.items()}
-    expected = ask(client, "patients", {"inputs": columns}).json()["outputs"]["mean"]
-    assert [mean] == expected

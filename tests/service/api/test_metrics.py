@@ -76,12 +76,6 @@ def test_disk_of_what_is_stored_is_counted(client, saved_models):
         assert found["tfbbb_disk_free_bytes", frozenset([directory])] > 0
 
 
-def test_waiting_predictions_are_told(client):
-    # Counted at each look at the models.
-    key = "tfbbb_waiting_predictions", frozenset()
-    wait_until(lambda: figures(client)[key] == 0)
-
-
 def add(database, state, created, seconds=None):
     with database.writing() as session:
         job = Job(name="m", dataset_sha256="", dataset_format="csv", spec={})

@@ -37,7 +37,8 @@ def patients(age, pressure):
         tensor("age", np.array(age, np.float32)),
         tensor("blood pressure", np.array(pressure, np.float32).reshape(n, 1)),
         tensor("sex", np.array(["f"] * n, object)),
-        tensor("region", np.array(["nörth"] * n, object), binary=False),
+        # An empty text is no value.
+        tensor("region", np.array(["", *["nörth"] * (n - 1)], object), binary=False),
     ]
 
 
@@ -98,19 +99,10 @@ def test_answer_is_that_of_the_saved_model(server, saved_models, binary_in, bina
         )
 
 
-def test_a_compressed_request_is_answered_as_another(server):
-    given = {"inputs": [tensor("inputs", ROWS)], "headers": dict(AS_ADMIN)}
-    plain = server.infer("diabetes", **given).as_numpy("mean")
-    given["request_compression_algorithm"] = "gzip"
-    np.testing.assert_array_equal(
-        server.infer("diabetes", **given).as_numpy("mean"), plain
-    )
-
-
 def test_columns_and_missing_values_are_inputs(client, server):
     inputs = patients([50.0, 60.0], [np.nan, 80.0])
     answer = server.infer("patients", inputs, headers=dict(AS_ADMIN))
-    rows = [[50, None, "f", "nörth"], [60, 80, "f", "nörth"]]
+    rows = [[50, None, "f", None], [60, 80, "f", "nörth"]]
     expected = ask(client, "patients", {"instances": rows}).json()["predictions"]
     np.testing.assert_array_equal(
         answer.as_numpy("mean"), np.float32([row["mean"] for row in expected])

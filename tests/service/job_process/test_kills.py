@@ -24,18 +24,6 @@ def service(queue, tmp_path):
         yield service
 
 
-def test_every_job_ends_once_whatever_is_killed(queue, service):
-    jobs = [submit([service], f"job-{number}") for number in range(2)]
-    for seconds, kind in ((0.4, "worker"), (0.6, "worker"), (0.9, "service")):
-        time.sleep(seconds)
-        service.kill(kind)
-    service.start()
-    jobs.append(submit([service], "job-2"))
-    succeeded = check_jobs(queue, jobs)
-    assert service.stop() == []
-    check_what_is_left(queue, succeeded)
-
-
 def check_what_is_left(queue, succeeded):
     settings = queue.settings
     for row in succeeded:
@@ -48,18 +36,24 @@ def check_what_is_left(queue, succeeded):
     assert list((settings.data_dir / "uploads").glob("*")) == []
 
 
-def test_a_stopped_service_puts_its_saved_jobs_back(queue, service):
-    # So many that the job is not over when the service is stopped.
-    (job_id,) = submitted(queue, spec={"steps": 400})
-    while not (progress := job(queue, job_id).progress):
-        assert job(queue, job_id).state not in ENDED
+def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
+    jobs = [submit([service], f"job-{number}") for number in range(2)]
+    for seconds, kind in ((0.4, "worker"), (0.9, "service")):
+        time.sleep(seconds)
+        service.kill(kind)
+    service.start()
+    jobs.append(submit([service], "job-2"))
+    # So many steps that this job is not over when the service is stopped.
+    (long,) = submitted(queue, spec={"steps": 400}, priority=1)
+    while not (progress := job(queue, long).progress):
+        assert job(queue, long).state not in ENDED
         time.sleep(0.02)
     assert service.stop() == []
-    stopped = job(queue, job_id)
+    stopped = job(queue, long)
     assert (stopped.state, stopped.deaths) == ("queued", 0)
     assert stopped.progress["saved_step"] >= progress["step"]
-    assert (queue.settings.data_dir / "jobs" / job_id / "scratch").exists()
+    assert (queue.settings.data_dir / "jobs" / long / "scratch").exists()
     service.start()
-    succeeded = check_jobs(queue, [job_id])
+    succeeded = check_jobs(queue, [*jobs, long])
     assert service.stop() == []
     check_what_is_left(queue, succeeded)

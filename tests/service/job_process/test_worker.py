@@ -19,7 +19,15 @@ from service.job_process.worker import Worker
 from service.shared.files import JobFiles
 from service.shared.queue import Lease
 from tests.service.job_process.stand_in_worker import CountingTrainer
-from tests.service.queued import add_table, events, job, leased, states, submitted
+from tests.service.queued import (
+    add_table,
+    cancel,
+    events,
+    job,
+    leased,
+    states,
+    submitted,
+)
 from tests.waiting import set_clock, wait_until
 
 
@@ -131,18 +139,24 @@ def test_job_whose_log_cannot_be_opened_waits_with_the_reason(
     assert told["reason"].startswith("Its log could not be opened: ")
 
 
-def test_worker_stops_when_it_is_told_to(queue, worker, stopping):
+@pytest.mark.parametrize("state", ["queued", "cancelled"])
+def test_a_running_job_ends_with_its_worker_or_when_it_is_cancelled(
+    queue, worker, stopping, state
+):
     (job_id,) = submitted(queue, spec={"steps": 10**6})
 
     def stop():
         wait_until(lambda: job(queue, job_id).progress.get("saved_step"))
+        if state == "cancelled":
+            cancel(queue, job_id)
+            wait_until(lambda: job(queue, job_id).state == state)
         stopping.set()
 
     with ThreadPoolExecutor(1) as executor:
         executor.submit(stop)
         worker.run()
     stopped = job(queue, job_id)
-    assert (stopped.state, stopped.deaths) == ("queued", 0)
+    assert (stopped.state, stopped.deaths) == (state, 0)
     assert stopped.progress["saved_step"] > 0
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from service.predicting import loaded_model
-from service.predicting.loaded_model import ChildProcess, LoadedModel
+from service.predicting.loaded_model import LoadedModel
 from service.shared.errors import Unavailable
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
 
@@ -33,21 +33,15 @@ def test_a_child_process_computes_with_tensorflow(saved_models, tmp_path):
     (path / MANIFEST_PATH).write_text(manifest.to_json())
     there = LoadedModel(path)
     assert here.run(process) == os.getpid()
-    assert there.run(process) != os.getpid()
+    child = there.run(process)
+    assert child != os.getpid()
     expected = here.run(predict)
     np.testing.assert_allclose(there.run(predict), expected, rtol=1e-4)
+    os.kill(child, signal.SIGKILL)
+    with pytest.raises(Unavailable, match="ended during the request"):
+        there.run(predict)
+    # A process that is started anew loads the model first.
+    np.testing.assert_allclose(there.run(predict), expected, rtol=1e-4)
+    assert there.run(process) != child
+    there.unload()
     loaded_model.close()
-    # A process that is started anew, as this one, loads the model first.
-    found = loaded_model._run_there(path, predict)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    loaded_model._unload_there(path)
-
-
-def test_a_child_process_that_ends_fails_one_call_and_is_started_anew():
-    child = ChildProcess("The child")
-    first = child.run(os.getpid)
-    os.kill(first, signal.SIGKILL)
-    with pytest.raises(Unavailable, match="The child ended during the request"):
-        child.run(os.getpid)
-    assert child.run(os.getpid) != first
-    child.close()

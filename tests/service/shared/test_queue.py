@@ -7,7 +7,6 @@ from service.shared.database.tables import Job, Key
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from tests.service.queued import (
-    cancel,
     epochs,
     events,
     job,
@@ -197,24 +196,6 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(queue, end):
     else:
         queue.record_death(lease, "signal SIGKILL")
     assert job(queue, job_id).state == "cancelled"
-
-
-def test_queued_job_is_cancelled_at_once_and_ended_one_stays(queue):
-    (job_id,) = submitted(queue)
-    for _ in range(2):
-        cancel(queue, job_id)
-    assert states(queue, job_id) == ["queued", "cancelled"]
-    assert queue.lease() is None
-
-
-def test_retried_job_starts_with_a_clean_record(queue):
-    (job_id,) = submitted(queue)
-    queue.fail(leased(queue), "of no use")
-    with queue.database.writing() as session:
-        queue.retry(session, session.get_one(Job, job_id))
-    again = job(queue, job_id)
-    assert (again.state, again.error, again.finished_at) == ("queued", None, None)
-    assert leased(queue) == Lease(job_id, 2)
 
 
 def test_a_job_is_leased_by_hand_once(queue):

@@ -256,6 +256,7 @@ def test_queued_job_is_cancelled_and_running_job_asked_to_stop(client, body, que
     assert cancelled.status_code == 200
     assert cancelled.json()["state"] == "cancelled"
     assert client.post(f"/v1/jobs/{waiting}:cancel").json() == cancelled.json()
+    assert states(queue, waiting) == ["queued", "cancelled"]
     asked = client.post(f"/v1/jobs/{running}:cancel").json()
     assert (asked["state"], asked["cancel_requested"]) == ("running", True)
     assert queue.heartbeat(lease)
@@ -268,6 +269,7 @@ def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(client, body, 
     queue.fail(leased(queue), "of no use")
     again = client.post(f"/v1/jobs/{id}:retry").json()
     assert (again["id"], again["state"], again["error"]) == (id, "queued", None)
+    assert again["finished_at"] is None
     client.post(f"/v1/jobs/{id}:cancel")
     assert client.post(f"/v1/jobs/{id}:retry").json()["state"] == "queued"
 

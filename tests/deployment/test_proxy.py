@@ -42,8 +42,8 @@ class Replica:
             process.kill()
 
 
-@pytest.fixture
-def replicas():
+@contextmanager
+def two_replicas():
     replicas = [Replica("one"), Replica("two")]
     yield replicas
     for replica in replicas:
@@ -60,6 +60,14 @@ def certificate(tmp_path_factory):
     command += f" -keyout {key} -out {certificate}"
     subprocess.run(command.split(), check=True, capture_output=True)
     return certificate, key
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, certificate):
+    """A client of the proxies, and the replicas behind them."""
+    folder = tmp_path_factory.mktemp("proxies")
+    with two_replicas() as replicas, running(folder, certificate, replicas) as client:
+        yield client, replicas
 
 
 @contextmanager
@@ -116,36 +124,52 @@ def test_proxy_asks_a_path_of_the_service_for_health():
     assert answers_without_key(path)
 
 
-def test_proxy_serves_tls_and_spreads_requests(tmp_path, certificate, replicas):
-    with running(tmp_path, certificate, replicas) as client:
-        answer = client.get("/")
-        assert answer.headers["X-Scheme"] == "https"
-        assert {client.get("/").text for _ in range(20)} == {"one", "two"}
-        # The proxies have no limit of their own: the service has one.
-        assert client.post("/", content=bytes(40 * 2**20)).text == str(40 * 2**20)
+def test_proxy_serves_tls_and_spreads_requests(site):
+    client, replicas = site
+    answer = client.get("/")
+    assert answer.headers["X-Scheme"] == "https"
+    assert {client.get("/").text for _ in range(20)} == {"one", "two"}
+    # The proxies have no limit of their own: the service has one.
+    assert client.post("/", content=bytes(40 * 2**20)).text == str(40 * 2**20)
 
-        # An event arrives before the next one is sent.
-        with client.stream("GET", "/events") as response:
-            lines = response.iter_lines()
-            assert next(lines) == "data: first"
-            for replica in replicas:
-                replica.send_last_event()
-            assert "data: last" in list(lines)
-
-
-def test_killed_replica_costs_no_request(tmp_path, certificate, replicas):
-    with running(tmp_path, certificate, replicas) as client:
-        assert {client.get("/").text for _ in range(20)} == {"one", "two"}
-        replicas[0].kill()
-        # No broken request has told the proxies that it is dead.
-        assert {post(client, "/") for _ in range(20)} == {"4"}
-        assert {client.get("/").text for _ in range(20)} == {"two"}
+    # An event arrives before the next one is sent.
+    with client.stream("GET", "/events") as response:
+        lines = response.iter_lines()
+        assert next(lines) == "data: first"
+        for replica in replicas:
+            replica.send_last_event()
+        assert "data: last" in list(lines)
 
 
-def test_broken_connection_costs_at_most_its_own_request(
-    tmp_path, certificate, replicas
-):
-    with running(tmp_path, certificate, replicas) as client:
+def test_key_over_its_rate_is_refused_whichever_replica_it_asks(site):
+    client, _ = site
+    first, second = ({"Authorization": f"Bearer {n}"} for n in ("first", "second"))
+    for _ in range(_MAX_REQUESTS):
+        assert client.get("/", headers=first).status_code == 200
+    refused = client.get("/", headers=first)
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"] == "10"
+    assert refused.json().keys() == {"error", "code", "field"}
+    assert client.get("/", headers=second).status_code == 200
+    # Health and sign-in need no key, and have no rate.
+    for _ in range(_MAX_REQUESTS + 1):
+        assert client.get("/").status_code == 200
+
+
+def test_killed_replica_costs_no_request(site):
+    # The last test of these replicas: it ends one.
+    client, replicas = site
+    replicas[0].kill()
+    # No broken request has told the proxies that it is dead.
+    assert {post(client, "/") for _ in range(20)} == {"4"}
+    assert {client.get("/").text for _ in range(20)} == {"two"}
+
+
+def test_broken_connection_costs_at_most_its_own_request(tmp_path, certificate):
+    with (
+        two_replicas() as replicas,
+        running(tmp_path, certificate, replicas) as client,
+    ):
         # Replica one hangs up on these; the other one predicts as well.
         assert {post(client, "/one:predict") for _ in range(20)} == {"4"}
         # More than the buffer of HAProxy holds cannot be repeated.
@@ -156,20 +180,3 @@ def test_broken_connection_costs_at_most_its_own_request(
         replicas[0].kill()
         assert {post(client, "/two") for _ in range(20)} == {"502"}
         assert {post(client, "/") for _ in range(20)} == {"4"}
-
-
-def test_key_over_its_rate_is_refused_whichever_replica_it_asks(
-    tmp_path, certificate, replicas
-):
-    with running(tmp_path, certificate, replicas) as client:
-        first, second = ({"Authorization": f"Bearer {n}"} for n in ("first", "second"))
-        for _ in range(_MAX_REQUESTS):
-            assert client.get("/", headers=first).status_code == 200
-        refused = client.get("/", headers=first)
-        assert refused.status_code == 429
-        assert refused.headers["Retry-After"] == "10"
-        assert refused.json().keys() == {"error", "code", "field"}
-        assert client.get("/", headers=second).status_code == 200
-        # Health and sign-in need no key, and have no rate.
-        for _ in range(_MAX_REQUESTS + 1):
-            assert client.get("/").status_code == 200

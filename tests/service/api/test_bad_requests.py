@@ -80,17 +80,14 @@ def test_mistake_in_a_prediction_is_described(client, body, message):
     assert re.search(message, refusal(ask(client, "diabetes", body), 400))
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ('[null, 1, "f", "x"]', "Row 1, column 'age' has no value"),
-        ('[1, 1, "", "x"]', "Row 1, column 'sex' has no value"),
-        ('[1, 1, 3, "x"]', "Row 1, column 'sex' needs text. Received: 3"),
-    ],
-)
-def test_column_of_a_table_that_does_not_fit_is_named(client, row, message):
-    response = ask(client, "patients", rows(f"[{row}]"))
-    assert re.search(message, refusal(response, 400))
+def test_column_of_a_table_that_does_not_fit_is_named(client):
+    for row, message in (
+        ('[null, 1, "f", "x"]', "column 'age' has no value"),
+        ('[1, 1, "", "x"]', "column 'sex' has no value"),
+        ('[1, 1, 3, "x"]', "column 'sex' needs text. Received: 3"),
+    ):
+        response = ask(client, "patients", rows(f"[{row}]"))
+        assert f"Row 1, {message}" in refusal(response, 400)
 
 
 @pytest.mark.parametrize(

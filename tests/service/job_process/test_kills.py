@@ -11,7 +11,7 @@ from service.job_process.upkeep import remove_leftovers
 from service.shared.job_state import ENDED
 from service.shared.store import STAGING
 from tests.service.job_process.stand_in_worker import result_of
-from tests.service.queued import job, submitted
+from tests.service.queued import events, job, submitted
 from tests.service.running import Replica, check_jobs, stopped_at_the_end, submit
 from tfbbb.export.manifest import Manifest
 
@@ -57,3 +57,6 @@ def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     succeeded = check_jobs(queue, [*jobs, long])
     assert service.stop() == []
     check_what_is_left(queue, succeeded)
+    # Nobody waited until a lease had expired.
+    told = [event.data for job_id in jobs for event in events(queue, job_id)]
+    assert any("was killed or crashed" in str(data.get("reason")) for data in told)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.tables.notations.number import NumberNotation
-from tfbbb.tables.target import read_known_targets
+from tfbbb.tables.target import KnownTargets, read_known_targets
 
 UNSEEN, NO_NUMBER = "is a class unseen in training", "is not a number"
 
@@ -90,3 +90,8 @@ def test_numbers_outside_the_support_have_no_target_to_use():
         "The target -3.0 is outside of what the model predicts (positive numbers); it "
         "has no log_prob."
     )
+
+
+def test_no_rows_have_no_targets():
+    found = KnownTargets(np.zeros((0, 1)), {})
+    assert found.known.shape == found.missing.shape == (0,)

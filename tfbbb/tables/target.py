@@ -62,7 +62,8 @@ class KnownTargets:
         """Which rows [n] have a target with a density."""
         if self.values.dtype.kind == "i":
             return self.values >= 0
-        return ~np.isnan(self.values.reshape(len(self.values), -1)).any(axis=1)
+        of_row = tuple(range(1, self.values.ndim))
+        return ~np.isnan(self.values).any(axis=of_row)
 
     @property
     def missing(self) -> np.ndarray:

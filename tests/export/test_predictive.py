@@ -259,6 +259,7 @@ def test_model_of_lookup_tables_says_that_it_needs_tensorflow(cubes):
         tfbbb.load(cubes.path, engine="numpy")
 
 
+@pytest.mark.slow
 def test_everything_is_answered_where_there_is_tensorflow_alone(
     exported_ensemble, exported_classes
 ):

@@ -71,7 +71,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", CASES)
 def test_recalibrated_answers_are_those_of_the_live_model(name, tmp_path):
     recalibration, likelihood, units, y, drawn = CASES[name]

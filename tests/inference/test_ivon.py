@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 
 from tests.inference.linear_regression import linear_model, posterior, rows
 from tfbbb.inference import IVON
@@ -10,6 +11,7 @@ SCALE = 0.4
 X, Y = rows(400, [1.0, -1.0, 0.2], scales=[0.1, 1.0, 5.0])
 
 
+@pytest.mark.slow
 def test_variances_are_those_of_the_best_factorised_normal():
     method = IVON(epochs=100, batch_size=40, initial_hessian=10.0)
     keras.utils.set_random_seed(0)

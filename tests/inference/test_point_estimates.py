@@ -64,14 +64,6 @@ def test_members_of_an_ensemble_start_apart():
     assert model.inference.method.startswith("DeepEnsemble(")
 
 
-def test_members_of_a_linear_ensemble_agree(linear):
-    method = DeepEnsemble(members=3, prior=False, **FULL_BATCHES)
-    model = method.fit(linear, copies(), verbose=0)
-    expected = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
-    means = NetworkFunction(model).means()
-    np.testing.assert_allclose(means, np.tile(expected, (3, 1)), atol=1e-4)
-
-
 def test_dropout_spreads_predictions_that_ask_for_it():
     network = keras.Sequential(
         [

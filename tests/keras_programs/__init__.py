@@ -9,6 +9,6 @@ by its situation. The right figure comes from one of two places:
 - brute force in NumPy: the objective written out from posterior, prior and rows.
 
 A file holds one kind of situation: masks, weights, data, callbacks, policies, saving,
-custom steps, networks, objectives. Models are tiny, train for a few
-steps, and run eagerly where a trace would take longer than the steps.
+custom steps, networks. Models are tiny, train for a few steps, and run eagerly where a
+trace would take longer than the steps.
 """

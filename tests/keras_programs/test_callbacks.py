@@ -39,6 +39,7 @@ def test_early_stopping_restores_the_best_weights():
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_interrupted_training_resumes_where_it_was(tmp_path):
     class Interrupt(callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):

@@ -60,14 +60,9 @@ def stream(rows=50, size=10):
     return tf.data.Dataset.from_generator(lambda: batches, output_signature=shapes)
 
 
-def augmented(x, y):
-    return x + tf.random.normal([3], stddev=0.1), y
-
-
 # Data, the steps of an epoch, and arguments of `fit`.
 FORMS = {
     "batched dataset": (lambda: ROWS.batch(16), 4, {}),
-    "augmented": (lambda: ROWS.map(augmented).batch(10), 5, {}),
     "endless": (
         lambda: ROWS.shuffle(50).batch(10).repeat(),
         5,
@@ -120,6 +115,7 @@ def sparse_data():
     return x, y, rows.batch(8)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("estimator", "members"),
     [("local", 1), (tfbbb.estimators.Weight(num_samples=2), 2)],
@@ -163,7 +159,7 @@ def test_predictions_of_sparse_rows_hold_one_dense_block(monkeypatch):
     assert sum(sizes) == 40 > 4 * max(sizes)
 
 
-@pytest.mark.parametrize("form", ["arrays", "generator", "validation dataset"])
+@pytest.mark.parametrize("form", ["generator", "validation dataset"])
 def test_soft_labels_are_refused_not_rounded(form):
     labels = keras.utils.to_categorical(X.argmax(axis=1), 3)
     soft = (0.9 * labels + 0.1 / 3).astype("float32")
@@ -173,7 +169,6 @@ def test_soft_labels_are_refused_not_rounded(form):
     model.compile("sgd", run_eagerly=True)
     held_out = tf.data.Dataset.from_tensor_slices((X, soft)).batch(10)
     data, options = {
-        "arrays": ((X, soft), {}),
         "generator": ((((X, soft) for _ in range(1)),), {"dataset_size": 50}),
         "validation dataset": ((X, labels), {"validation_data": held_out}),
     }[form]

@@ -80,23 +80,15 @@ def test_rows_of_weight_zero_train_as_if_left_out():
     assert_same_weights(weighted, trained(regression, "normal", X[kept], Y[kept]))
 
 
-@pytest.mark.parametrize("form", ["dataset", "generator", "sequence"])
+@pytest.mark.parametrize("form", ["dataset", "generator"])
 def test_weights_may_come_with_the_batches(form, regressions):
     def batches():
         for i in range(0, 40, 10):
             yield X[i : i + 10], Y[i : i + 10], WEIGHTS[i : i + 10]
 
-    class Batches(keras.utils.PyDataset):
-        def __len__(self):
-            return 4
-
-        def __getitem__(self, index):
-            return list(batches())[index]
-
     data = {
         "dataset": tf.data.Dataset.from_tensor_slices((X, Y, WEIGHTS)).batch(10),
         "generator": batches(),
-        "sequence": Batches(),
     }[form]
     model, _ = regressions
     size = {"dataset_size": 40} if form == "generator" else {}
@@ -137,12 +129,9 @@ def test_members_use_the_weights_of_rows_each(regressions):
     )
 
 
-@pytest.mark.parametrize("members", [None, 4])
-def test_void_class_does_not_count(members):
+def test_void_class_does_not_count():
     likelihood = tfbbb.likelihoods.Categorical(ignore_class=255)
-    model = tfbbb.BayesianModel(
-        *segmenter(POINTS), likelihood=likelihood, members=members
-    )
+    model = tfbbb.BayesianModel(*segmenter(POINTS), likelihood=likelihood, members=4)
     _, twin = twins(segmenter, "categorical")
     copy_weights(twin, model)
     model.compile(keras.optimizers.SGD(0.0), metrics=["accuracy"], run_eagerly=True)

@@ -65,7 +65,7 @@ def test_bald_of_classes_is_the_disagreement_of_the_draws(classes):
 
 MEANS = np.array([0.0, 0.5, 1.0])
 SCALES = np.array([1.0, 0.2, 0.6])
-CHOICES = 800
+CHOICES = 300
 
 
 def rewards(mean, scale):

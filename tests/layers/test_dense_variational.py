@@ -70,18 +70,6 @@ def test_every_ordinary_call_adds_the_weighted_divergence(training):
     assert layer.step_kl > 0
 
 
-@pytest.mark.parametrize("prior", ["normal", "scale_mixture_normal"])
-def test_divergence_counts_once_per_step_in_a_shared_layer(prior):
-    layer = DenseVariational(3, prior=prior, kl_weight=1.0)
-    left, right = keras.Input((4,)), keras.Input((4,))
-    model = keras.Model([left, right], layer(left) + layer(right))
-    x = np.ones((2, 4), "float32")
-    for _ in range(2):
-        model([x, x])
-        assert len(model.losses) == 1
-        np.testing.assert_allclose(model.losses[0], layer.step_kl)
-
-
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
 def test_a_shared_layer_has_one_draw_per_step(estimator):
     layer = DenseVariational(3, estimator=estimator, kl_weight=1.0)
@@ -215,12 +203,3 @@ def test_refuses_a_negative_or_infinite_kl_weight(kl_weight):
 def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):
     with pytest.raises(ValueError, match=f"{valid}.*Received: .*'nonsense'"):
         DenseVariational(3, **{argument: "nonsense"})
-
-
-class Correlated(posteriors.MeanFieldNormal):
-    factorised = False
-
-
-def test_auto_chooses_an_estimator_that_suits_the_posterior():
-    layer = built(posterior=Correlated(), estimator="auto")
-    assert type(layer.estimator.choose(layer, 2)).__name__ == "Weight"

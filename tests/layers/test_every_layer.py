@@ -234,7 +234,7 @@ def test_penalties_of_weights_that_have_members_are_refused_at_construction(kind
             each.set_members(2)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("estimator", "members"),
     [("score_function", 2), ("local", 1), ("flipout", 1), ("weight", 1)],
@@ -274,7 +274,7 @@ def assert_gradients(model):
     ("policy", "kinds"),
     [
         ("mixed_bfloat16", FEW_KINDS),
-        ("float64", FEW_KINDS[:1]),
+        pytest.param("float64", FEW_KINDS[:1], marks=pytest.mark.slow),
         pytest.param("mixed_float16", tuple(KINDS), marks=pytest.mark.slow),
     ],
 )
@@ -327,9 +327,21 @@ def spread(model):
         variable.assign(variable.numpy() + moved)
 
 
-def test_gradients_of_members_are_those_of_each_alone(noise_of_its_place):
-    # Each kind of layer has one of them, in turn.
-    model = every_layer(of_model=2, cycle=[*map(of_family, FAMILIES), *ESTIMATORS])
+@pytest.mark.parametrize(
+    ("kinds", "cycle"),
+    [
+        (FEW_KINDS, ESTIMATORS),
+        # Each kind of layer has one of them, in turn.
+        pytest.param(
+            tuple(KINDS),
+            [*map(of_family, FAMILIES), *ESTIMATORS],
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["few", "all"],
+)
+def test_gradients_of_members_are_those_of_each_alone(kinds, cycle, noise_of_its_place):
+    model = every_layer(of_model=2, kinds=kinds, cycle=cycle)
     spread(model)
     _, together = loss_and_gradients(model)
     for index, member in enumerate(model.members):
@@ -346,36 +358,16 @@ def test_gradients_of_members_are_those_of_each_alone(noise_of_its_place):
             )
 
 
-def ensemble_of(kinds):
-    """Returns a model of two members that differ, whose draws do not."""
-    model = every_layer(of_model=2, kinds=kinds, **of_family(ALMOST_A_POINT))
-    spread_means(model)
+@pytest.fixture(scope="module")
+def ensemble():
+    """A model of two members that differ, whose draws do not."""
+    model = every_layer(of_model=2, **of_family(ALMOST_A_POINT))
+    spread(model)
     return model
 
 
-def test_members_of_all_layers_are_saved_and_cloned(tmp_path):
-    model = ensemble_of(tuple(KINDS))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    clone = keras.models.clone_model(model)
-    for twin in (loaded, clone):
-        for mine, other in zip(model.layers, twin.layers, strict=True):
-            if type(mine) in KINDS:
-                assert mine.get_config() == other.get_config()
-    for mine, other in zip(model.weights, loaded.weights, strict=True):
-        np.testing.assert_array_equal(mine, other, err_msg=mine.path)
-
-
 # Engines and exports run the graph of a model, of which every kind is one operation.
-@pytest.fixture(
-    params=[FEW_KINDS, pytest.param(tuple(KINDS), marks=pytest.mark.slow)],
-    ids=["few", "all"],
-    scope="module",
-)
-def ensemble(request):
-    return ensemble_of(request.param)
-
-
+@pytest.mark.slow
 def test_members_of_all_layers_are_exported(ensemble, tmp_path):
     for weight in weights_of(ensemble):
         log_scale = weight.variables["log_scale"]
@@ -390,9 +382,14 @@ def test_members_of_all_layers_are_exported(ensemble, tmp_path):
         np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
-def spread_means(model):
-    generator = np.random.default_rng(2)
-    for layer in model.variational_layers:
-        for weight in layer.variational_weights:
-            mean = weight.variables["mean"]
-            mean.assign(0.5 * generator.normal(size=mean.shape))
+def test_members_of_all_layers_are_saved_and_cloned(ensemble, tmp_path):
+    model = ensemble
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    for twin in (loaded, clone):
+        for mine, other in zip(model.layers, twin.layers, strict=True):
+            if type(mine) in KINDS:
+                assert mine.get_config() == other.get_config()
+    for mine, other in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine, other, err_msg=mine.path)

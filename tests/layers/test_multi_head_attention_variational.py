@@ -115,6 +115,7 @@ def test_masks_of_the_inputs_are_those_of_keras():
     assert not np.allclose(outputs[0, 0], others[0, 0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_outputs_are_distributed_like_keras_with_drawn_weights():
     layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
     for layer in layers:
@@ -181,7 +182,7 @@ def attention_by_a_mask_of_its_own(inputs):
     return keras.ops.concatenate([hidden, scores[:, 0]], axis=-1)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("body", "x", "method"),
     [

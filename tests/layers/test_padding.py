@@ -35,11 +35,11 @@ def embedded(hidden, ends):
 
 
 KINDS = {
+    "attention": attended,
     "simple_rnn": recurrent(layers.SimpleRNNVariational),
     "lstm": recurrent(layers.LSTMVariational),
     "gru": recurrent(layers.GRUVariational),
     "bidirectional": both_ways,
-    "attention": attended,
     "embedding": embedded,
 }
 
@@ -59,7 +59,7 @@ def trained(kind, tokens, classes, *, ends):
     return model, history.history
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "ends"), [(kind, index % 2 == 0) for index, kind in enumerate(KINDS)]
 )

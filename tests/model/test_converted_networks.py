@@ -57,7 +57,7 @@ def case(request):
     return network, twin, x, y, likelihoods
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 def test_a_twin_without_spread_predicts_what_the_network_predicts(case):
     network, twin, x, _, likelihoods = case
     expected = tree.flatten(network(x, training=False))
@@ -68,7 +68,7 @@ def test_a_twin_without_spread_predicts_what_the_network_predicts(case):
         np.testing.assert_allclose(one, other, atol=tolerance)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 def test_a_twin_takes_a_step_and_is_loaded_as_it_was_saved(case, tmp_path):
     _, twin, x, y, likelihoods = case
     history = twin.fit(x, y, batch_size=len(tree.flatten(x)[0]), verbose=0).history

@@ -70,6 +70,7 @@ def exact_gradient(layer, index):
 
 # Estimators of several draws: members have the gradients of single posteriors (above),
 # and those have the mean of single draws (`test_num_samples.py`).
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "estimator", ["local", "weight", "flipout", ScoreFunction(num_samples=8)], ids=repr
 )

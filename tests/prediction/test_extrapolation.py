@@ -51,7 +51,10 @@ def model(both):
 
 @pytest.mark.parametrize(
     ("likelihood", "members", "method"),
-    [("student_t", 1, "local"), ("normal", 3, "linearised")],
+    [
+        ("student_t", 1, "local"),
+        pytest.param("normal", 3, "linearised", marks=pytest.mark.slow),
+    ],
 )
 def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     likelihood, members, method

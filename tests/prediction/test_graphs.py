@@ -109,7 +109,7 @@ def time_distributed():
     return keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(hidden))
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("build", "x"),
     [
@@ -139,6 +139,7 @@ def test_shared_layer_is_one_function_in_every_draw(method):
     assert not np.any(engine_draws(model, X, method, 50))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
 def test_answer_is_as_precise_as_the_layers_at_most(policy):
     # bfloat16 keeps eight bits: a part in 256, of each of some ten terms.

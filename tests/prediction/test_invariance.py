@@ -48,7 +48,7 @@ def answers(model, x, method):
     }
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(
     method=st.sampled_from(METHODS),
     rows=st.lists(st.integers(0, 5), min_size=1, max_size=8),

@@ -49,10 +49,6 @@ def added_within_a_function(model):
     tf.function(lambda: variable.assign_add(tf.ones_like(variable)))()
 
 
-def fitted(model):
-    model.fit(X, Y, epochs=2, verbose=0)
-
-
 def likelihood_of_other_targets(model):
     for variable in model.likelihood.variables:
         variable.assign(variable + 1.0)
@@ -63,7 +59,6 @@ def likelihood_of_other_targets(model):
     [
         (assigned, "local"),
         (added_within_a_function, "weight"),
-        (fitted, "weight"),
         (likelihood_of_other_targets, "weight"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
@@ -101,47 +96,42 @@ def passes(monkeypatch):
     return found
 
 
-def test_draws_of_weights_that_are_no_more_are_dropped(model, passes):
+def test_draws_serve_several_kinds_of_predictions_until_the_weights_change(
+    model, passes
+):
     for method in ("local", "weight", "local", "weight"):
         model.predictive(X, 20, method)
+    assert len(passes) == 2
     assigned(model)
     model.predictive(X, 20, "local")
     assert alive(passes)[-1]
     assert sum(alive(passes)) == 1
 
 
-def test_draws_serve_predictions_of_several_kinds_in_turns(model, passes):
-    for method in ("local", "weight"):
-        model.predictive(X, 20, method)
-    for method in ("local", "weight", "local", "weight"):
-        model.predictive(X, 20, method)
-    assert len(passes) == 2
-
-
 def test_number_of_kinds_of_predictions_is_bounded(model, monkeypatch, passes):
-    monkeypatch.setattr("tfbbb.prediction.structure._MOST_PROGRAMS", 3)
+    monkeypatch.setattr("tfbbb.prediction.structure._MOST_PROGRAMS", 2)
     inputs = keras.Input((3,))
     plain = keras.Model(inputs, DenseVariational(1)(inputs))
     answers = []
-    for scale in (0.1, 0.2, 0.3, 0.4, 0.5, 0.1):
+    for scale in (0.1, 0.2, 0.3, 0.1):
         likelihood = Normal(scale=scale)
         prediction = tfbbb.predictive(plain, X, likelihood=likelihood, num_samples=10)
         answers.append(prediction.aleatoric)
     np.testing.assert_allclose(
         [variance[0, 0] for variance in answers],
-        np.square([0.1, 0.2, 0.3, 0.4, 0.5, 0.1]),
+        np.square([0.1, 0.2, 0.3, 0.1]),
         rtol=1e-6,
     )
     del prediction
-    assert sum(alive(passes)) <= 3
+    assert sum(alive(passes)) <= 2
 
 
 def test_threads_get_the_draws_of_their_own_seeds(model):
-    expected = {seed: model.predictive(X, 40, seed=seed).mean for seed in range(6)}
+    expected = {seed: model.predictive(X, 40, seed=seed).mean for seed in range(4)}
     fresh, wrong = network(), []
 
     def predict(seed):
-        for _ in range(5):
+        for _ in range(3):
             # Of the first call, that compiles, too.
             for each in (fresh, model):
                 if np.any(each.predictive(X, 40, seed=seed).mean != expected[seed]):

@@ -154,6 +154,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("network", LOOPS.values(), ids=LOOPS)
 @pytest.mark.usefixtures("compiled_functions")
 def test_loops_are_linearised_as_finite_differences(network):

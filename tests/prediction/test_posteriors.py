@@ -64,7 +64,7 @@ def network(name, members=1):
     return model
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_draws_are_those_of_ordinary_calls(name):
     model = network(name)

@@ -5,12 +5,7 @@ import pytest
 from scipy import special, stats
 from scipy.optimize import brentq
 
-from tfbbb.bayes.likelihoods import (
-    LogNormal,
-    NegativeBinomial,
-    Normal,
-    Poisson,
-)
+from tfbbb.bayes.likelihoods import LogNormal, NegativeBinomial, Normal, Poisson
 from tfbbb.prediction import quantiles as module
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.quantiles import quantiles
@@ -131,11 +126,7 @@ def scipy_counts(likelihood, values):
     return stats.nbinom(concentration, concentration / (concentration + mean))
 
 
-@pytest.mark.parametrize(
-    "likelihood",
-    [Poisson(), NegativeBinomial(), NegativeBinomial(heteroscedastic=True)],
-    ids=["poisson", "negative binomial", "heteroscedastic"],
-)
+@pytest.mark.parametrize("likelihood", [Poisson(), NegativeBinomial()])
 def test_quantile_of_counts_is_the_first_that_reaches_the_level(likelihood):
     likelihood = counts(likelihood, 6.0)
     values = outputs(likelihood.num_outputs(2), spread=0.7)

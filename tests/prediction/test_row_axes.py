@@ -95,6 +95,7 @@ def masked_encoder():
     return keras.Model(inputs, variational(2)(encoder(inputs, mask=mask)))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("build", "x"),
     [

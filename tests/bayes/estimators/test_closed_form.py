@@ -127,7 +127,8 @@ def test_expected_loss_of_normal_is_that_of_quadrature(options):
     np.testing.assert_allclose(found, exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize("posterior", ["mean_field_normal", "full_covariance_normal"])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("posterior", ["full_covariance_normal", "mean_field_normal"])
 def test_gradient_is_the_mean_of_that_of_draws(posterior):
     drawing = "local" if posterior == "mean_field_normal" else "weight"
     y = np.concatenate([Y, Y[::-1]], axis=1)

@@ -110,7 +110,7 @@ def draws_of(layer, x):
     return np.asarray(outputs).reshape(DRAWS, len(x), -1)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("name", "estimator"),
     [
@@ -141,6 +141,7 @@ def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     assert np.all(np.abs(found - covariance) < 5 * error + 1e-5)
 
 
+@pytest.mark.slow
 def test_separable_convolution_draws_as_keras_does_with_weights_from_q():
     generator = np.random.default_rng(4)
     x = generator.normal(size=(2, 3, 3, 2)).astype("float32")

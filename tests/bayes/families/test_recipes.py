@@ -7,6 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+# A training and an export in a process of its own.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):

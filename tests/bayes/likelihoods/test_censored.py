@@ -129,6 +129,7 @@ def network(likelihood):
     return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_functions")
 @pytest.mark.parametrize("family", [LogNormal, Weibull])
 def test_a_network_learns_times_of_which_many_are_cut_off(family):

@@ -125,6 +125,7 @@ def network(likelihood):
     return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_functions")
 def test_a_network_learns_rates_from_counts_of_any_exposure():
     rows = {

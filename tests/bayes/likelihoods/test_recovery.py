@@ -22,7 +22,7 @@ def linear_network(likelihood):
 
 
 @pytest.mark.usefixtures("compiled_functions")
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_fit_recovers_the_distribution_of_simulated_targets(name, arguments, tmp_path):
     generator = np.random.default_rng(1)

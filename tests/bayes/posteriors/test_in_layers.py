@@ -59,6 +59,7 @@ def assert_trained_and_saved(model, path):
         np.testing.assert_array_equal(mine, other, err_msg=mine.path)
 
 
+@pytest.mark.slow
 def test_all_posteriors_train_and_save_in_one_model(tmp_path):
     layers = [{"posterior": q, "bias_posterior": q} for q in FAMILIES]
     layers.append({"posterior": "point", "prior": None})

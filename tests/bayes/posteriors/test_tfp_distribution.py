@@ -28,6 +28,7 @@ FAMILIES = [
 families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 
 
+@pytest.mark.few(3)
 @families
 def test_draws_have_the_mean_and_variance_of_q(family):
     weight, count = variational_weight(family, shape=(2, 2)), 4000

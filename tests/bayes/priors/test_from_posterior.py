@@ -148,6 +148,7 @@ def test_refuses_another_number_of_members():
         divergence(weights_of(today)[0])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("new", "old", "closed"),
     [

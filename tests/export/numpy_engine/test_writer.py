@@ -16,11 +16,10 @@ GENERATOR = np.random.default_rng(0)
 
 
 def words_and_steps():
-    """A network with a loop of TensorFlow, attention and an unrolled recurrence."""
+    """A network with a loop of TensorFlow and an unrolled recurrence."""
     inputs = keras.Input((6,), dtype="int32")
     hidden = layers.EmbeddingVariational(10, 4, mask_zero=True)(inputs)
     hidden = layers.LSTMVariational(3, return_sequences=True)(hidden)
-    hidden = layers.MultiHeadAttentionVariational(2, 2)(hidden, hidden)
     hidden = keras.layers.LayerNormalization()(hidden)
     return inputs, layers.GRUVariational(3)(hidden)
 

@@ -186,6 +186,7 @@ PARAMETRIC = {
 }
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("conversion", ["sample", "mean", "mode", "stddev", "variance"])
 @pytest.mark.parametrize("name", PARAMETRIC)
 def test_distribution_layers_make_the_same_distribution(name, conversion):

@@ -28,6 +28,7 @@ def trained(steps, **options):
     return variable.numpy(), optimizer.posterior_scale(variable).numpy()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("initial_hessian", [1.0, 10.0])
 def test_variances_on_a_quadratic_are_exact(initial_hessian):
     mean, scale = trained(8000, initial_hessian=initial_hessian)

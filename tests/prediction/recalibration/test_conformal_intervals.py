@@ -27,6 +27,7 @@ def bounds(recalibration, known, level):
     )[0, :, 0, 0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rows", "level"), [(19, 0.9), (30, 0.83)])
 def test_coverage_is_between_the_level_and_one_row_above(rows, level):
     # For heavy tails and wrong means and spreads, over held-out rows and a new one.

@@ -75,7 +75,7 @@ def test_crps_of_counts_equals_the_sum_over_integers(rate):
 
 
 def test_crps_is_proper():
-    prediction = normals(rows=600, draws=2)
+    prediction = normals(rows=150, draws=2)
     y = values(prediction)
     locations, scales = prediction.components.args
     own = crps(prediction, y, per_row=True)
@@ -85,4 +85,4 @@ def test_crps_is_proper():
         Mixture(stats.norm(0.5 * locations, scales)),
     ):
         difference = crps(other, y, per_row=True) - own
-        assert difference.mean() > 4.0 * difference.std() / np.sqrt(600)
+        assert difference.mean() > 4.0 * difference.std() / np.sqrt(150)

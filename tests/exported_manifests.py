@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tfbbb.bayes.likelihoods import likelihood_support
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,
@@ -70,7 +70,7 @@ def manifest(
         "libraries": {"tensorflow": version("tensorflow")},
         "targets": Targets(
             shape=() if classes else (1,),
-            support=None if classes else likelihood_support("normal"),
+            support=None if classes else Normal.support_of(),
             ordered=classes is None,
             discrete=False,
         ),

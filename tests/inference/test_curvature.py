@@ -165,7 +165,7 @@ def test_curvature_is_the_sum_over_the_rows(name, kind):
 
 
 def test_many_batches_give_the_sums_of_one(monkeypatch):
-    model, x, y = built("recurrent")
+    model, x, y = built("classes")
     one = summed(model, x, y, "full", "ggn", batch_size=N)
     # The step is traced.
     monkeypatch.setattr(tfbbb.inference.curvature, "_BATCHES_WORTH_A_TRACE", 2)

@@ -62,16 +62,10 @@ def stream(rows=50, size=10):
 
 # Data, the steps of an epoch, and arguments of `fit`.
 FORMS = {
-    "batched dataset": (lambda: ROWS.batch(16), 4, {}),
     "endless": (
         lambda: ROWS.shuffle(50).batch(10).repeat(),
         5,
         {"steps_per_epoch": 5, "dataset_size": 50},
-    ),
-    "filtered": (
-        lambda: ROWS.filter(lambda x, y: True).batch(16),
-        4,
-        {"dataset_size": 50},
     ),
     "sequence with workers": (lambda: Batches(workers=2), 7, {}),
 }
@@ -157,20 +151,3 @@ def test_predictions_of_sparse_rows_hold_one_dense_block(monkeypatch):
     monkeypatch.setattr(SparseRows, "__array__", None)
     model.predictive(scipy.sparse.csr_matrix(x), 4, max_memory_mb=0.01)
     assert sum(sizes) == 40 > 4 * max(sizes)
-
-
-@pytest.mark.parametrize("form", ["generator", "validation dataset"])
-def test_soft_labels_are_refused_not_rounded(form):
-    labels = keras.utils.to_categorical(X.argmax(axis=1), 3)
-    soft = (0.9 * labels + 0.1 / 3).astype("float32")
-    inputs = keras.Input((3,))
-    outputs = tfbbb.layers.DenseVariational(3)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    model.compile("sgd", run_eagerly=True)
-    held_out = tf.data.Dataset.from_tensor_slices((X, soft)).batch(10)
-    data, options = {
-        "generator": ((((X, soft) for _ in range(1)),), {"dataset_size": 50}),
-        "validation dataset": ((X, labels), {"validation_data": held_out}),
-    }[form]
-    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="single 1"):
-        model.fit(*data, verbose=0, **options)

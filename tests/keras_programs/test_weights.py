@@ -97,26 +97,6 @@ def test_weights_may_come_with_the_batches(form, regressions):
     np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("labels", [False, True])
-def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
-    weights = np.where(np.arange(40) % 4 == 0, 0.0, WEIGHTS + 1)
-    y = LABELS if labels else Y
-    unknown = np.where(weights.reshape(y.shape) == 0, -7 if labels else np.nan, y)
-    model, _ = twins(
-        *((classifier, "categorical") if labels else (regression,)),
-        rate=0.0,
-        metrics=lambda: ["accuracy"] if labels else ["mae", tfbbb.metrics.CRPS()],
-        weighted_metrics=lambda: [keras.metrics.MeanSquaredError(name="mse")],
-    )
-    history = model.fit(X, unknown, sample_weight=weights, verbose=0).history
-    kept = weights > 0
-    expected = model.evaluate(
-        X[kept], y[kept], sample_weight=weights[kept], verbose=0, return_dict=True
-    )
-    for name, value in expected.items():
-        np.testing.assert_allclose(history[name][0], value, rtol=1e-4)
-
-
 def test_members_use_the_weights_of_rows_each(regressions):
     single, _ = regressions
     model, _ = twins(regression, rate=0.0, members=2)

@@ -268,41 +268,28 @@ def assert_gradients(model):
         assert any(np.any(gradients[path] != 0) for path in paths), paths
 
 
-# Channels in groups have gradients in float64 where XLA compiles them.
+# The contract of Keras has a step of mixed precision for each kind alone.
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_functions")
-@pytest.mark.parametrize(
-    ("policy", "kinds"),
-    [
-        ("mixed_bfloat16", FEW_KINDS),
-        pytest.param("float64", FEW_KINDS[:1], marks=pytest.mark.slow),
-        pytest.param("mixed_float16", tuple(KINDS), marks=pytest.mark.slow),
-    ],
-)
-def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy, kinds):
-    keras.config.set_dtype_policy(policy)
+def test_half_precision_trains_every_layer_with_the_divergence_in_float32():
+    keras.config.set_dtype_policy("mixed_float16")
     try:
-        model = every_layer(kinds=kinds)
-        # To trace its one step takes longer than to run it.
+        model = every_layer()
         model.run_eagerly = True
         before = [variable.numpy() for variable in model.trainable_variables]
         # The first steps of float16 find a scale of the loss that does not overflow.
-        epochs = 5 if policy == "mixed_float16" else 1
-        history = model.fit(X, Y, batch_size=13, epochs=epochs, verbose=0).history
+        history = model.fit(X, Y, batch_size=13, epochs=5, verbose=0).history
     finally:
         keras.config.set_dtype_policy("float32")
     assert np.isfinite([history["loss"], history["nll"], history["kl"]]).all()
     for layer in model.variational_layers:
-        assert layer.compute_dtype == policy.removeprefix("mixed_")
+        assert layer.compute_dtype == "float16"
+        assert layer.step_kl.dtype == tf.float32
         for weight in layer.variational_weights:
             assert weight.mean.dtype == weight.stddev.dtype == tf.float32
     for variable, value in zip(model.trainable_variables, before, strict=True):
         assert np.isfinite(variable.numpy()).all(), variable.path
         assert np.any(variable.numpy() != value), variable.path
-    loss, gradients = loss_and_gradients(model)
-    kl = [layer.step_kl for layer in model.variational_layers]
-    assert all(divergence.dtype == tf.float32 for divergence in kl)
-    assert np.isfinite(loss)
-    assert all(np.isfinite(gradient).all() for gradient in gradients.values())
 
 
 @pytest.fixture

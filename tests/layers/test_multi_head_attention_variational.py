@@ -8,12 +8,10 @@ import pytest
 import tensorflow as tf
 
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
-from tests.repeated_calls import repeated
 from tfbbb.base.call_context import call_with
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import MultiHeadAttentionVariational
 
-ESTIMATORS = ("weight", "flipout")
 GENERATOR = np.random.default_rng(0)
 QUERY = GENERATOR.normal(size=(3, 4, 2)).astype("float32")
 VALUE = GENERATOR.normal(size=(3, 5, 3)).astype("float32")
@@ -113,34 +111,6 @@ def test_masks_of_the_inputs_are_those_of_keras():
     # What is masked matters to no other position.
     others = layer(keras.layers.Masking()(x), x)
     assert not np.allclose(outputs[0, 0], others[0, 0], atol=1e-4)
-
-
-@pytest.mark.slow
-def test_outputs_are_distributed_like_keras_with_drawn_weights():
-    layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
-    for layer in layers:
-        layer.build(QUERY.shape, VALUE.shape)
-        layer.set_weights(layers[0].get_weights())
-    twin = deterministic(layers[0], mean, QUERY, VALUE)
-    x = tf.constant(QUERY), tf.constant(VALUE)
-
-    def with_drawn_weights(*inputs):
-        weights = [
-            w.mean + w.stddev * tf.random.normal(w.shape)
-            for projection in projections(layers[0])
-            for w in projection.variational_weights
-        ]
-        return twin.stateless_call(weights, twin.non_trainable_variables, *inputs)[0]
-
-    expected, *drawn = (
-        repeated(lambda call=call: call(*x), 1000)
-        for call in [with_drawn_weights, *layers]
-    )
-    for draws in drawn:
-        assert_same_moments(draws, expected)
-        # Of products of two positions: they share the weights of one draw.
-        products = [np.einsum("dnsu,dntu->dnstu", y, y) for y in (draws, expected)]
-        assert_same_moments(*products)
 
 
 def test_every_draw_of_several_serves_its_rows():

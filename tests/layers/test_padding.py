@@ -59,7 +59,7 @@ def trained(kind, tokens, classes, *, ends):
     return model, history.history
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "ends"), [(kind, index % 2 == 0) for index, kind in enumerate(KINDS)]
 )

@@ -153,16 +153,3 @@ def test_quantile_of_huge_counts_is_exact(rate):
     )
     assert np.all(before < wanted)
     assert np.all(reached >= wanted)
-
-
-@pytest.mark.parametrize("likelihood", [Normal(scale=0.5), Poisson()])
-def test_places_of_a_row_have_quantiles_of_their_own(likelihood, monkeypatch):
-    likelihood = built(likelihood, 3, 1)
-    values = GENERATOR.normal(size=(ROWS, SAMPLES, 3, 1))
-    found = quantiles(likelihood, LEVELS, values)
-    assert found.shape == (ROWS, len(LEVELS), 3, 1)
-    # One row at a time, too.
-    monkeypatch.setattr(module, "_MOST_COMPONENTS", 1)
-    for place in range(3):
-        alone = quantiles(likelihood, LEVELS, values[:, :, place])
-        np.testing.assert_allclose(found[:, :, place], alone, rtol=1e-9)

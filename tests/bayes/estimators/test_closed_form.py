@@ -75,34 +75,6 @@ def test_output_variance_is_that_of_drawn_weights(posterior, members):
     np.testing.assert_array_less(np.abs(sums.var(axis=-3) - variance), error)
 
 
-@pytest.mark.usefixtures("compiled_functions")
-def test_optimum_is_the_exact_posterior_of_linear_regression():
-    x = np.concatenate([X[:, :3], np.ones((24, 1), "float32")], axis=1)
-    y = Y - 50.0
-    inputs = keras.Input((4,))
-    last = DenseVariational(
-        1,
-        use_bias=False,
-        posterior="full_covariance_normal",
-        prior=tfbbb.priors.Normal(scale=1.0),
-        estimator="closed_form",
-    )
-    model = tfbbb.BayesianModel(
-        inputs, last(inputs), likelihood=Normal(scale=0.5, standardize=False)
-    )
-    rows = tf.data.Dataset.from_tensors((x, y)).repeat(600)
-    for rate in (0.05, 0.005):
-        model.compile(keras.optimizers.Adam(rate), steps_per_execution=600)
-        model.fit(rows, dataset_size=24, verbose=0)
-    loss = model.evaluate(x, y, batch_size=24, verbose=0)[0]
-    evidence = scipy.stats.multivariate_normal(cov=0.25 * np.eye(24) + x @ x.T)
-    covariance = np.linalg.inv(np.eye(4) + 4.0 * x.T @ x)
-    factor = last.kernel.posterior.scale_tril(last.kernel.parameters).numpy()
-    np.testing.assert_allclose(loss, -evidence.logpdf(y[:, 0]) / 24, rtol=1e-5)
-    np.testing.assert_allclose(last.kernel.mean, 4.0 * covariance @ x.T @ y, atol=1e-3)
-    np.testing.assert_allclose(factor @ factor.T, covariance, atol=1e-4)
-
-
 def quadrature(likelihood, targets, mean, variance):
     """Returns E[-log p(targets | f)] by Gauss-Hermite quadrature, [rows]."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(30)
@@ -137,7 +109,7 @@ def test_gradient_is_the_mean_of_that_of_draws(posterior):
         for estimator in ("closed_form", drawing)
     )
     drawn.set_weights(exact.get_weights())
-    draws = repeated(lambda: loss_and_gradient(drawn, y), 1500)
+    draws = repeated(lambda: loss_and_gradient(drawn, y), 600)
     # 5 standard errors are exceeded by none in 10^4 of such sets of figures.
     error = 5.0 * draws.std(axis=0) / np.sqrt(len(draws)) + 1e-5
     found = loss_and_gradient(exact, y).numpy()

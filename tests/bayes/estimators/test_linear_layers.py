@@ -14,11 +14,8 @@ import tensorflow as tf
 from tests.keras_twins import (
     design_matrix,
     flat_posterior,
-    keras_twin,
     set_known_posterior,
-    with_weights,
 )
-from tests.posterior_draws import assert_same_moments
 from tests.repeated_calls import running_functions
 from tfbbb import estimators
 from tfbbb.layers import (
@@ -31,7 +28,6 @@ from tfbbb.layers import (
     DepthwiseConv2DVariational,
     EinsumDenseVariational,
     EmbeddingVariational,
-    SeparableConv2DVariational,
 )
 
 DRAWS = 2000
@@ -139,28 +135,3 @@ def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     found = np.einsum("sno,snp->nop", centred, centred) / DRAWS
     error = np.sqrt((variance[:, :, None] * variance[:, None] + covariance**2) / DRAWS)
     assert np.all(np.abs(found - covariance) < 5 * error + 1e-5)
-
-
-@pytest.mark.slow
-def test_separable_convolution_draws_as_keras_does_with_weights_from_q():
-    generator = np.random.default_rng(4)
-    x = generator.normal(size=(2, 3, 3, 2)).astype("float32")
-    layer = SeparableConv2DVariational(
-        2,
-        2,
-        depth_multiplier=2,
-        estimator=estimators.Flipout(num_samples=DRAWS),
-        kl_weight=0.1,
-        seed=0,
-    )
-    layer.build(x.shape)
-    set_known_posterior(layer)
-    twin, (mean, stddev) = keras_twin(layer, x), flat_posterior(layer)
-    weights = mean + stddev * generator.normal(size=(400, len(mean)))
-    brute_force = np.stack([with_weights(twin, x, w).reshape(2, -1) for w in weights])
-    # With the sums over a row, whose variance tells of covariances.
-    both = [
-        np.concatenate([draws, draws.sum(axis=2, keepdims=True)], axis=2)
-        for draws in (draws_of(layer, x), brute_force)
-    ]
-    assert_same_moments(*both)

@@ -129,30 +129,6 @@ def network(likelihood):
     return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("compiled_functions")
-@pytest.mark.parametrize("family", [LogNormal, Weibull])
-def test_a_network_learns_times_of_which_many_are_cut_off(family):
-    x = GENERATOR.normal(size=3000).astype("float32")
-    noise = GENERATOR.normal(size=3000)
-    if family is Weibull:
-        noise = np.log(GENERATOR.exponential(size=3000) / np.log(2.0))
-    times = np.exp(2.0 + 0.7 * x + 0.5 * noise)
-    targets = cut_off(times, GENERATOR.exponential(8.0, size=3000))
-    assert targets[:, 1].mean() < 0.6
-    model = network(family(censored=True))
-    model.compile(tfbbb.optimizers.Adam(0.02))
-    model.fit({"x": x}, targets, epochs=15, batch_size=128, verbose=0)
-    found = model.predictive({"x": np.array([-1.0, 0.0, 1.0])}, 200)
-    medians = found.quantile(0.5)[:, 0]
-    np.testing.assert_allclose(medians, np.exp([1.3, 2.0, 2.7]), rtol=0.1)
-    # Intervals are those of the time itself: they hold times that were cut off.
-    lower, upper = model.predictive({"x": x}, 100).interval(0.8)
-    inside = (lower[:, 0] <= times) & (times <= upper[:, 0])
-    # 3000 rows: a standard error of 0.7 per cent, and 1 to 2 of what was learned.
-    assert inside.mean() == pytest.approx(0.8, abs=0.04)
-
-
 def test_rows_that_were_cut_off_recalibrate_nothing():
     model = network(Weibull(censored=True))
     model.likelihood.adapt(TARGETS)

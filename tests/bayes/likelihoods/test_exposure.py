@@ -125,25 +125,6 @@ def network(likelihood):
     return tfbbb.BayesianModel(columns, outputs, likelihood=likelihood)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("compiled_functions")
-def test_a_network_learns_rates_from_counts_of_any_exposure():
-    rows = {
-        "x": GENERATOR.normal(size=2000).astype("float32"),
-        "days": GENERATOR.uniform(1.0, 1000.0, size=2000).astype("float32"),
-    }
-    counts = GENERATOR.poisson(0.02 * rows["days"] * np.exp(0.8 * rows["x"]))
-    model = network(Poisson(exposure=True))
-    model.compile(tfbbb.optimizers.Adam(0.05))
-    model.fit(rows, counts, epochs=30, verbose=0)
-    asked = {"x": np.array([-1.0, 0.0, 1.0]), "days": np.full(3, 500.0)}
-    found = model.predictive(asked, 200)
-    # 40 000 events: the rates are known to one or two per cent.
-    np.testing.assert_allclose(
-        found.mean[:, 0], 10.0 * np.exp([-0.8, 0.0, 0.8]), rtol=0.06
-    )
-
-
 def test_a_network_must_give_the_exposure():
     x = keras.Input((3,))
     with pytest.raises(ValueError, match=r"tfbbb.layers.Exposure"):

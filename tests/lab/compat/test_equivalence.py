@@ -174,6 +174,38 @@ def test_dense_variational_draws_the_same(kl_weight, kl_use_exact, trainable):
     assert len(our.trainable_weights) == len(their.trainable_weights)
 
 
+def network(library, layers):
+    """A network with a model in it, a normalisation, and three kinds of posterior."""
+    make = joint_posterior(layers, library.Sequential)
+    return library.Sequential(
+        [
+            layers.Convolution2DFlipout(2, 3),
+            library.layers.BatchNormalization(),
+            library.layers.Flatten(),
+            library.layers.Dense(3),
+            library.Sequential([library.layers.Dense(3), layers.DenseFlipout(4)]),
+            layers.DenseVariational(2, make, make),
+            layers.DenseReparameterization(4),
+        ]
+    )
+
+
+def test_a_network_takes_the_weights_of_a_legacy_one():
+    inputs = tf.random.normal([2, 5, 5, 1], seed=1)
+    our, their = network(keras, ours), network(tf_keras, theirs)
+    our(inputs), their(inputs)
+    rng = np.random.default_rng(1)
+    for weight in their.weights:
+        weight.assign(rng.uniform(0.1, 1.0, size=weight.shape))
+    our.set_weights(their.get_weights())
+    outputs = []
+    for model in (our, their):
+        tf.random.set_seed(5)
+        outputs.append(tf.convert_to_tensor(model(inputs)))
+    # The same weights and noise: only rounding differs.
+    np.testing.assert_allclose(*outputs, rtol=1e-4, atol=1e-5)
+
+
 PARAMETRIC = {
     "IndependentBernoulli": ((2, 2),),
     "IndependentLogistic": ((3,),),

@@ -14,7 +14,6 @@ OF_NUMBERS = [
     metrics.calibration_curve,
     metrics.calibration_error,
     metrics.risk_coverage_curve,
-    metrics.area_under_risk_coverage,
 ]
 OF_CLASSES = [
     metrics.negative_log_likelihood,
@@ -22,7 +21,6 @@ OF_CLASSES = [
     metrics.expected_calibration_error,
     metrics.reliability_diagram,
     metrics.risk_coverage_curve,
-    metrics.area_under_risk_coverage,
 ]
 
 

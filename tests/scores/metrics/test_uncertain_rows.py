@@ -12,7 +12,6 @@ from tests.scores.metrics.known_predictions import (
     values,
 )
 from tfbbb.scores.metrics import (
-    area_under_risk_coverage,
     out_of_distribution_aupr,
     out_of_distribution_auroc,
     risk_coverage_curve,
@@ -68,7 +67,6 @@ def test_risk_is_the_mean_loss_of_the_most_certain_rows():
     brute = [wrong[order[:i]].mean() for i in range(1, 51)]
     np.testing.assert_allclose(curve.risk, brute)
     assert curve.area == pytest.approx(np.mean(brute))
-    assert area_under_risk_coverage(prediction, y) == curve.area
 
 
 def test_risk_of_numbers_is_the_squared_error():

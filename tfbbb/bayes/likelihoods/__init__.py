@@ -1,9 +1,5 @@
 """Likelihoods p(y | f(x, w)), resolvable by string name."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.bernoulli import Bernoulli
 from tfbbb.bayes.likelihoods.beta import Beta
 from tfbbb.bayes.likelihoods.categorical import Categorical
@@ -22,17 +18,6 @@ from tfbbb.bayes.likelihoods.weibull import Weibull
 
 names, get, make = registry.names, registry.get, registry.make
 serialize, deserialize = registry.serialize, registry.deserialize
-
-
-def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:
-    """Returns the support of the targets of a likelihood of numbers by its name.
-
-    `config` has its non-default arguments. Raises KeyError for other names.
-    """
-    support = registry.classes[name].support_of(**(config or {}))
-    if support is None:
-        raise KeyError(name)
-    return support
 
 
 __all__ = [
@@ -55,7 +40,6 @@ __all__ = [
     "ZeroInflated",
     "deserialize",
     "get",
-    "likelihood_support",
     "make",
     "names",
     "register",

@@ -1,11 +1,10 @@
-"""Programs and weights of other libraries, under Keras 3."""
+"""Programs of other libraries, under Keras 3."""
 
 from typing import Any
 
 from tfbbb.base.lazy import lazy_name
-from tfbbb.lab.compat.load_tfp_weights import load_tfp_weights
 
-__all__ = ["load_tfp_weights", "tfp_layers"]
+__all__ = ["tfp_layers"]
 
 
 def __getattr__(name: str) -> Any:

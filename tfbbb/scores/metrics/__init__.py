@@ -34,7 +34,6 @@ from tfbbb.scores.metrics.keras_metrics import (
 )
 from tfbbb.scores.metrics.ranking import (
     RiskCoverageCurve,
-    area_under_risk_coverage,
     out_of_distribution_aupr,
     out_of_distribution_auroc,
     risk_coverage_curve,
@@ -62,7 +61,6 @@ __all__ = [
     "ReliabilityDiagram",
     "RiskCoverageCurve",
     "RootMeanSquaredError",
-    "area_under_risk_coverage",
     "brier_score",
     "calibration_curve",
     "calibration_error",

@@ -73,29 +73,6 @@ def risk_coverage_curve(
 
 
 @with_arguments
-def area_under_risk_coverage(
-    prediction: Predictive, y: ArrayLike, *, by: str | None = None
-) -> float:
-    """Computes the mean risk over all coverages (AURC, Geifman et al. 2019).
-
-    The area is low if errors are rare and uncertain. Uninformative uncertainty has the
-    mean loss of all rows.
-
-    Example:
-
-    >>> import keras, tfbbb
-    >>> inputs = keras.Input((2,))
-    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    >>> model = tfbbb.BayesianModel(inputs, outputs)
-    >>> prediction = model.predictive([[9.0, 9.0], [0.1, 0.1]])
-    >>> targets = prediction.mean + [[2.0], [0.0]]
-    >>> tfbbb.metrics.area_under_risk_coverage(prediction, targets)  # of 0 and 2
-    1.0
-    """
-    return risk_coverage_curve(prediction, y, by=by).area
-
-
-@with_arguments
 def out_of_distribution_auroc(
     inside: Predictive, outside: Predictive, *, by: str | None = None
 ) -> float:

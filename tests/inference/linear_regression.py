@@ -18,7 +18,7 @@ def rows(count, coefficients, scales=1.0):
 
 def linear_model(width, scale, likelihood=None, **options):
     """One layer with normal priors of a scale; by default its noise is known."""
-    prior = tfbbb.priors.Normal(scale=scale)
+    prior = options.pop("prior", tfbbb.priors.Normal(scale=scale))
     layer = tfbbb.layers.DenseVariational(1, prior=prior, bias_prior=prior, **options)
     inputs = keras.Input((width,))
     likelihood = likelihood or tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)

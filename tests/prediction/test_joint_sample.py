@@ -1,43 +1,22 @@
 """Coherent functions: all rows of a draw see the same weights."""
 
-import keras
 import numpy as np
 import pytest
 
-import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws
-from tfbbb.bayes.likelihoods import Normal
-from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.layers import DenseVariational
+from tests.prediction.recalibration.known_models import network
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
-WIDE = {
-    "posterior": MeanFieldNormal(initial_scale=1.0),
-    "bias_posterior": MeanFieldNormal(initial_scale=0.3),
-    "estimator": "weight",
-}
-
-
-def network(members=None):
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((3,))
-    hidden = DenseVariational(6, "tanh", **WIDE)(inputs)
-    return tfbbb.BayesianModel(
-        inputs,
-        DenseVariational(1, **WIDE)(hidden),
-        likelihood=Normal(scale=1.0),
-        members=members,
-    )
 
 
 @pytest.fixture(scope="module")
 def loop():
-    return brute_force_draws(network(), X, 1000)
+    return brute_force_draws(network(spread=1.0), X, 1000)
 
 
 @pytest.mark.parametrize("method", ["local", "weight"])
 def test_functions_are_those_of_a_loop_of_model_calls(method, loop):
-    drawn = network().predictive(X, 20, method).joint_sample(1000)
+    drawn = network(spread=1.0).predictive(X, 20, method).joint_sample(1000)
     assert drawn.shape == (1000, 4, 1)
     assert_same_moments(drawn, loop)
     # What rows share shows in their differences.
@@ -45,7 +24,7 @@ def test_functions_are_those_of_a_loop_of_model_calls(method, loop):
 
 
 def test_draws_are_independent_of_each_other_and_follow_their_seed():
-    prediction = network().predictive(X, 20)
+    prediction = network(spread=1.0).predictive(X, 20)
     drawn = prediction.joint_sample(2000, seed=3)[:, 0, 0]
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 4.0 / np.sqrt(2000)
     assert abs(np.corrcoef(drawn[1000:], drawn[:1000])[0, 1]) < 4.0 / np.sqrt(1000)
@@ -58,7 +37,7 @@ def test_draws_are_independent_of_each_other_and_follow_their_seed():
 
 
 def test_members_take_turns():
-    model = network(members=3)
+    model = network(spread=1.0, members=3)
     for layer in model.variational_layers:
         for weight in layer.variational_weights:
             weight.variables["log_scale"].assign(

@@ -1,29 +1,17 @@
 """Members in prediction: an even mixture, whose disagreement is epistemic."""
 
-import keras
 import numpy as np
 import pytest
 
-import tfbbb
+from tests.prediction.recalibration.known_models import network
 from tfbbb.bayes.likelihoods import Normal
-from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.layers import DenseVariational
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 
 
 @pytest.fixture(scope="module")
 def model():
-    keras.utils.set_random_seed(0)
-    wide = {"posterior": MeanFieldNormal(initial_scale=0.3)}
-    inputs = keras.Input((3,))
-    hidden = DenseVariational(8, "relu", **wide)(inputs)
-    return tfbbb.BayesianModel(
-        inputs,
-        DenseVariational(2, **wide)(hidden),
-        likelihood=Normal(heteroscedastic=True),
-        members=3,
-    )
+    return network(2, Normal(heteroscedastic=True), members=3)
 
 
 @pytest.mark.few(1)

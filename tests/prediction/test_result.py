@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tests.prediction.recalibration.known_models import network
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
@@ -16,37 +17,22 @@ Y = np.array([500.0, -2.0]) + np.array([30.0, 0.1]) * GENERATOR.normal(size=(8, 
 WIDE = {"posterior": MeanFieldNormal(initial_scale=1.0)}
 
 
-def network(units, likelihood):
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((3,))
-    hidden = DenseVariational(6, "tanh", **WIDE)(inputs)
-    model = tfbbb.BayesianModel(
-        inputs, DenseVariational(units, **WIDE)(hidden), likelihood=likelihood
-    )
-    model.compile(keras.optimizers.Adam(0.1))
-    return model
-
-
-@pytest.fixture(scope="module")
 def regression():
-    model = network(2, Normal())
+    model = network(2, spread=1.0)
+    model.compile(keras.optimizers.Adam(0.1))
     model.likelihood.adapt(Y)
     return model
 
 
 @pytest.fixture(scope="module")
-def classifier():
-    return network(3, "categorical")
+def prediction():
+    return regression().predictive(X, num_samples=200, method="weight")
 
 
 @pytest.fixture(scope="module")
-def prediction(regression):
-    return regression.predictive(X, num_samples=200, method="weight")
-
-
-@pytest.fixture(scope="module")
-def classes(classifier):
-    return classifier.predictive(X, num_samples=200, method="local")
+def classes():
+    model = network(3, "categorical", spread=1.0)
+    return model.predictive(X, num_samples=200, method="local")
 
 
 def test_rows_are_drawn_independently(prediction):
@@ -71,8 +57,7 @@ def test_targets_of_one_sample_share_one_draw_of_weights():
 @pytest.mark.parametrize("kept", [False, True], ids=["computed again", "kept"])
 @pytest.mark.usefixtures("compiled_functions")
 def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
-    model = network(2, Normal())
-    model.likelihood.adapt(Y)
+    model = regression()
     memory = {} if kept else {"max_memory_mb": 1e-3}
     # Three rows at a time.
     monkeypatch.setattr(passes, "_OUTPUTS_AT_A_TIME", 3 * 2 * 20)

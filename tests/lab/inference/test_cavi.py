@@ -1,12 +1,12 @@
 import json
 import math
 
-import keras
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import tfbbb
+from tests.inference.linear_regression import linear_model
 from tfbbb.lab.inference import CAVI
 from tfbbb.lab.inference.cavi import coordinate_ascent
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
@@ -122,18 +122,9 @@ def test_minibatches_reach_the_optimum_of_coordinate_ascent(factorised):
     assert bounds[-1] - 0.5 < q.bound() < bounds[-1] + 1e-9
 
 
-def linear_network(likelihood="normal", use_bias=False, prior=None, activation=None):
-    inputs = keras.Input((3,))
-    prior = prior or tfbbb.priors.Normal(PRIOR_SCALE)
-    layer = tfbbb.layers.DenseVariational(
-        1, activation=activation, use_bias=use_bias, prior=prior, bias_prior=prior
-    )
-    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
-
-
 def test_model_has_the_exact_posterior_in_raw_units():
     likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    model = CAVI().fit(linear_network(likelihood), X, Y)
+    model = CAVI().fit(linear_model(3, PRIOR_SCALE, likelihood, use_bias=False), X, Y)
     kernel = model.variational_layers[0].kernel
     np.testing.assert_allclose(kernel.mean[:, 0], MEAN, rtol=1e-5)
     np.testing.assert_allclose(
@@ -147,9 +138,12 @@ def test_model_has_the_exact_posterior_in_raw_units():
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (lambda: linear_network("bernoulli"), "CAVI takes the likelihood `Normal`"),
-        (lambda: linear_network(prior="laplace"), "CAVI takes the prior"),
-        (lambda: linear_network(activation="tanh"), "one dense layer"),
+        (
+            lambda: linear_model(3, PRIOR_SCALE, "bernoulli"),
+            "CAVI takes the likelihood `Normal`",
+        ),
+        (lambda: linear_model(3, PRIOR_SCALE, prior="laplace"), "CAVI takes the prior"),
+        (lambda: linear_model(3, PRIOR_SCALE, activation="tanh"), "one dense layer"),
     ],
 )
 def test_other_models_are_refused_by_name(network, message):

@@ -1,18 +1,14 @@
 import json
 import math
 
-import keras
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import tfbbb
+from tests.inference.linear_regression import linear_model
 from tfbbb.lab.inference import ExpectationPropagation, expectation_propagation
-from tfbbb.lab.inference.sites import (
-    ClutterSites,
-    LogisticSites,
-    NormalSites,
-)
+from tfbbb.lab.inference.sites import LogisticSites, NormalSites
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(30, 2)) @ [[1.0, 0.4], [0.0, 0.8]]
@@ -97,45 +93,10 @@ def test_one_site_is_matched_exactly():
     np.testing.assert_allclose(found.log_evidence, log_z, rtol=1e-7)
 
 
-def test_clutter_problem_is_close_to_quadrature():
-    generator = np.random.default_rng(1)
-    signal = generator.random(40) > 0.5
-    y = np.where(
-        signal, generator.normal(2.0, 1.0, 40), generator.normal(0.0, 10**0.5, 40)
-    )
-    w = np.linspace(-10.0, 10.0, 20_001)[:, None]
-    log_joint = (
-        stats.norm.logpdf(w[:, 0], 0.0, 10.0)
-        + np.logaddexp(
-            stats.norm.logpdf(y, w, 1.0), stats.norm.logpdf(y, 0.0, 10**0.5)
-        ).sum(1)
-        - 40 * math.log(2.0)
-    )
-    share = np.exp(log_joint - special.logsumexp(log_joint))
-    mean = share @ w[:, 0]
-    variance = share @ (w[:, 0] - mean) ** 2
-    log_z = special.logsumexp(log_joint) + math.log(w[1, 0] - w[0, 0])
-    found = expectation_propagation(
-        ClutterSites(y[:, None]), (np.zeros(1), np.array([[100.0]])), damping=0.3
-    )
-    assert found.converged
-    np.testing.assert_allclose(found.mean, [mean], atol=0.05 * math.sqrt(variance))
-    np.testing.assert_allclose(found.covariance, [[variance]], rtol=0.05)
-    np.testing.assert_allclose(found.log_evidence, log_z, atol=0.02)
-
-
-def linear_network(likelihood, use_bias=False, **options):
-    inputs = keras.Input((2,))
-    prior = tfbbb.priors.Normal(PRIOR_SCALE)
-    layer = tfbbb.layers.DenseVariational(
-        1, use_bias=use_bias, prior=prior, bias_prior=prior, **options
-    )
-    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
-
-
 def test_model_has_the_posterior_and_the_evidence_in_raw_units():
     likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
-    model = ExpectationPropagation().fit(linear_network(likelihood), X, Y)
+    given = linear_model(2, PRIOR_SCALE, likelihood, use_bias=False)
+    model = ExpectationPropagation().fit(given, X, Y)
     found = expectation_propagation(NormalSites(X, Y, NOISE), PRIOR)
     kernel = model.variational_layers[0].kernel
     np.testing.assert_allclose(kernel.mean[:, 0], found.mean, rtol=1e-5)
@@ -149,9 +110,12 @@ def test_model_has_the_posterior_and_the_evidence_in_raw_units():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda: linear_network("poisson"), "EP takes the likelihood `Bernoulli`"),
         (
-            lambda: linear_network("bernoulli", activation="relu"),
+            lambda: linear_model(2, PRIOR_SCALE, "poisson"),
+            "EP takes the likelihood `Bernoulli`",
+        ),
+        (
+            lambda: linear_model(2, PRIOR_SCALE, "bernoulli", activation="relu"),
             "EP needs a network of one dense layer",
         ),
     ],

@@ -1,11 +1,10 @@
 import json
 
-import keras
 import numpy as np
 import pytest
 from scipy import special
 
-import tfbbb
+from tests.inference.linear_regression import linear_model
 from tests.lab.inference.test_ep import LABELS, X, by_quadrature
 from tfbbb.lab.inference import JaakkolaJordan, local_bound
 from tfbbb.lab.inference.jaakkola_jordan import curvature, log_sigmoid_bound
@@ -63,17 +62,10 @@ def test_evidence_bound_is_the_expectation_under_q():
     np.testing.assert_allclose(found.xi**2, squares, rtol=1e-3)
 
 
-def network(likelihood="bernoulli", use_bias=False):
-    inputs = keras.Input((2,))
-    prior = tfbbb.priors.Normal(0.7)
-    layer = tfbbb.layers.DenseVariational(
-        1, use_bias=use_bias, prior=prior, bias_prior=prior
-    )
-    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
-
-
 def test_model_has_the_posterior_and_the_bound():
-    model = JaakkolaJordan().fit(network(), X, LABELS)
+    model = JaakkolaJordan().fit(
+        linear_model(2, 0.7, "bernoulli", use_bias=False), X, LABELS
+    )
     found = local_bound(X, LABELS, (np.zeros(2), np.full(2, 0.49)))
     kernel = model.variational_layers[0].kernel
     np.testing.assert_allclose(kernel.mean[:, 0], found.mean, rtol=1e-5)
@@ -87,6 +79,6 @@ def test_model_has_the_posterior_and_the_bound():
 
 def test_other_models_are_refused_by_name():
     with pytest.raises(ValueError, match="JaakkolaJordan takes the likelihood"):
-        JaakkolaJordan().fit(network("normal"), X, LABELS)
+        JaakkolaJordan().fit(linear_model(2, 0.7, "normal"), X, LABELS)
     with pytest.raises(ValueError, match="0 and 1"):
         local_bound(X, 2 * LABELS, PRIOR)

@@ -108,7 +108,7 @@ class DrawnModel:
 def network(units=1, likelihood="normal", spread=0.3, members=None):
     """Returns a Keras model of one hidden layer."""
     posterior = MeanFieldNormal(initial_scale=spread)
-    both = {"posterior": posterior, "bias_posterior": posterior}
+    both = {"posterior": posterior, "bias_posterior": posterior, "estimator": "weight"}
     inputs = keras.Input((3,))
     first, last = (GlorotUniform(seed) for seed in SEEDS)
     hidden = DenseVariational(6, "tanh", kernel_initializer=first, **both)(inputs)

@@ -116,50 +116,6 @@ class NormalSites:
         return log_z, new_mean[:, None], (variance * noise / total)[:, None, None]
 
 
-class ClutterSites:
-    """The clutter problem (Minka 2001): the mean w of normals among clutter.
-
-        t_i(w) = (1 - ratio) N(y_i; w, I) + ratio N(y_i; 0, clutter_scale^2 I)
-
-    Closed form: the tilted distribution is a mixture of two normals.
-
-    Args:
-        y: Observations, [n, d].
-        ratio: Share of clutter, between 0 and 1.
-        clutter_scale: Standard deviation of the clutter.
-    """
-
-    def __init__(
-        self, y: ArrayLike, ratio: float = 0.5, clutter_scale: float = math.sqrt(10.0)
-    ):
-        self._observed = np.asarray(y, np.float64)
-        size = self._observed.shape[1]
-        self.projections = np.broadcast_to(
-            np.eye(size), (len(self._observed), size, size)
-        )
-        self._ratio, self._clutter_scale = ratio, clutter_scale
-
-    def tilted(self, index: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        y = self._observed[index]
-        identity = np.eye(y.shape[1])
-        total = cov + identity
-        log_signal = math.log1p(-self._ratio) + _log_normal(y - mean, total)
-        clutter = np.broadcast_to(self._clutter_scale**2 * identity, total.shape)
-        log_clutter = math.log(self._ratio) + _log_normal(y, clutter)
-        log_z = np.logaddexp(log_signal, log_clutter)
-        signal = np.exp(log_signal - log_z)
-        gain = cov @ np.linalg.inv(total)
-        shift = (gain @ (y - mean)[..., None])[..., 0]
-        new_mean = mean + signal[:, None] * shift
-        spread = (signal * (1.0 - signal))[:, None, None]
-        new_cov = (
-            cov
-            - signal[:, None, None] * (gain @ cov)
-            + spread * shift[:, :, None] * shift[:, None, :]
-        )
-        return log_z, new_mean, new_cov
-
-
 def _rows(x: ArrayLike) -> np.ndarray:
     return np.asarray(x, np.float64)[:, None, :]
 
@@ -185,10 +141,3 @@ def _logistic_mode(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         rises = special.expit(-middle) > (middle - mean) / variance
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
     return 0.5 * (low + high)
-
-
-def _log_normal(deviations: np.ndarray, cov: np.ndarray) -> np.ndarray:
-    solved = np.linalg.solve(cov, deviations[..., None])[..., 0]
-    squares = (deviations * solved).sum(-1)
-    size = deviations.shape[-1]
-    return -0.5 * (squares + np.linalg.slogdet(cov)[1] + size * _LOG_2PI)

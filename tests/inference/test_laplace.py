@@ -211,21 +211,6 @@ def test_a_keras_model_becomes_bayesian():
     assert 0.2 < new.diagnostics["noise"][0] < 0.4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"structure": "block"}, "`structure` must be one of 'diagonal', 'kron'"),
-        ({"subset": "first"}, "Received: subset='first'"),
-        ({"curvature": "fisher"}, "Received: curvature='fisher'"),
-        ({"prior_precision": -1.0}, "Received: prior_precision=-1.0"),
-        ({"prior_precision": "rows"}, "Received: prior_precision='rows'"),
-    ],
-)
-def test_refuses_arguments_by_name(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Laplace(**arguments)
-
-
 def model_of(*operations, likelihood="normal"):
     tensor = inputs = keras.Input((3,))
     for operation in operations:

@@ -94,17 +94,3 @@ def test_weights_without_a_fixed_prior_are_refused(options, message):
     model = tfbbb.BayesianModel(inputs, layer(inputs))
     with pytest.raises(ValueError, match=message):
         NUTS().fit(model, X, Y)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"members": 50, "num_draws": 10, "num_chains": 2}, "fewer draws"),
-        ({"num_draws": 2, "members": 1}, "at least 4"),
-        ({"target_acceptance": 1.0}, "between 0 and 1"),
-        ({"max_tree_depth": 0}, "positive integer"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        NUTS(**options)

@@ -187,3 +187,26 @@ def test_batches_take_lists_of_targets_and_arrays_by_name():
     np.testing.assert_array_equal(found[0]["b"], X[:, 2:])
     np.testing.assert_allclose(found[1], Y)
     np.testing.assert_array_equal(found[2], np.ones(12))
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        (inference.Laplace, {"structure": "block"}, "one of 'diagonal', 'kron'"),
+        (inference.Laplace, {"subset": "first"}, "Received: subset='first'"),
+        (inference.Laplace, {"curvature": "fisher"}, "Received: curvature='fisher'"),
+        (inference.Laplace, {"prior_precision": -1.0}, "prior_precision=-1.0"),
+        (inference.Laplace, {"prior_precision": "rows"}, "prior_precision='rows'"),
+        (inference.NUTS, {"members": 50, "num_draws": 10, "num_chains": 2}, "fewer"),
+        (inference.NUTS, {"num_draws": 2, "members": 1}, "at least 4"),
+        (inference.NUTS, {"target_acceptance": 1.0}, "between 0 and 1"),
+        (inference.NUTS, {"max_tree_depth": 0}, "positive integer"),
+        (inference.SGHMC, {"exploration": 1.0}, "below 1"),
+        (inference.SGHMC, {"steps_per_cycle": 4, "draws_per_cycle": 3}, "fewer sampl"),
+        (inference.SGHMC, {"friction": 2.0}, "at most 1"),
+        (inference.SWAG, {"rank": 10, "epochs": 5}, "at most `epochs`"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(method, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        method(**arguments)

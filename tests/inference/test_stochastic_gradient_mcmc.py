@@ -73,16 +73,3 @@ def test_diverging_steps_are_reported(model):
     method = SGLD(2, 1, 400, 2, learning_rate=100.0)
     with pytest.raises(FloatingPointError, match="smaller learning rate"):
         method.fit(model, X, Y, verbose=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"exploration": 1.0}, "below 1"),
-        ({"steps_per_cycle": 4, "draws_per_cycle": 3}, "fewer sampling steps"),
-        ({"friction": 2.0}, "at most 1"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        SGHMC(**options)

@@ -82,8 +82,3 @@ def test_covariance_is_half_diagonal_and_half_low_rank(swag, iterates):
         )
         first += weight.size
     assert first == len(expected)
-
-
-def test_a_rank_needs_as_many_epochs():
-    with pytest.raises(ValueError, match="at most `epochs`"):
-        SWAG(rank=10, epochs=5)

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import pytest
 
 import tfbbb
 from tests.keras_programs.twins import assert_same_weights, regression, twins
@@ -37,28 +36,6 @@ def test_early_stopping_restores_the_best_weights():
     ).history
     assert len(history["val_nll"]) < 12
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_interrupted_training_resumes_where_it_was(tmp_path):
-    class Interrupt(callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch == 2:
-                raise KeyboardInterrupt
-
-    keras.utils.set_random_seed(1)
-    whole, broken = twins(regression)[0], twins(regression)[0]
-    broken.set_weights(whole.get_weights())
-    whole.fit(X, Y, epochs=4, shuffle=False, verbose=0)
-    backup = {"epochs": 4, "shuffle": False, "verbose": 0}
-    saved = callbacks.BackupAndRestore(tmp_path / "backup")
-    with pytest.raises(KeyboardInterrupt):
-        broken.fit(X, Y, callbacks=[saved, Interrupt()], **backup)
-    resumed = twins(regression)[0]
-    saved = callbacks.BackupAndRestore(tmp_path / "backup")
-    history = resumed.fit(X, Y, callbacks=[saved], **backup).history
-    assert len(history["nll"]) == 2
-    assert_same_weights(resumed, whole)
 
 
 def test_predictions_while_training_do_not_change_training():

@@ -268,30 +268,6 @@ def assert_gradients(model):
         assert any(np.any(gradients[path] != 0) for path in paths), paths
 
 
-# The contract of Keras has a step of mixed precision for each kind alone.
-@pytest.mark.slow
-@pytest.mark.usefixtures("compiled_functions")
-def test_half_precision_trains_every_layer_with_the_divergence_in_float32():
-    keras.config.set_dtype_policy("mixed_float16")
-    try:
-        model = every_layer()
-        model.run_eagerly = True
-        before = [variable.numpy() for variable in model.trainable_variables]
-        # The first steps of float16 find a scale of the loss that does not overflow.
-        history = model.fit(X, Y, batch_size=13, epochs=5, verbose=0).history
-    finally:
-        keras.config.set_dtype_policy("float32")
-    assert np.isfinite([history["loss"], history["nll"], history["kl"]]).all()
-    for layer in model.variational_layers:
-        assert layer.compute_dtype == "float16"
-        assert layer.step_kl.dtype == tf.float32
-        for weight in layer.variational_weights:
-            assert weight.mean.dtype == weight.stddev.dtype == tf.float32
-    for variable, value in zip(model.trainable_variables, before, strict=True):
-        assert np.isfinite(variable.numpy()).all(), variable.path
-        assert np.any(variable.numpy() != value), variable.path
-
-
 @pytest.fixture
 def noise_of_its_place(monkeypatch):
     """Noise that is the same for every member, draw and row, and for every seed."""

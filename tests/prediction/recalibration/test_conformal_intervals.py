@@ -150,27 +150,7 @@ def test_levels_in_single_precision_are_rounded_to_decimals():
             assert fitted.reach(level) == [10.0 * percent - 1.0]
 
 
-@pytest.mark.parametrize(
-    ("units", "likelihood", "message"),
-    [
-        (3, "categorical", r"Classes have no intervals.*Categorical"),
-        (2, "normal", r"The model has 2 targets.*targets=1, rows=1"),
-    ],
-)
-def test_scores_of_another_model_are_refused(units, likelihood, message):
-    with pytest.raises(ValueError, match=message):
-        DrawnModel(units, likelihood).recalibration = ConformalIntervals([[1.0]])
-
-
 def test_places_of_a_row_are_refused():
     some = Known(stats.norm(), 5)
     with pytest.raises(ValueError, match=r"Places of one row.*\(5, 4, 1\)"):
         ConformalIntervals().fitted(LIKELIHOOD, some, np.zeros((5, 4, 1)))
-
-
-@pytest.mark.parametrize(
-    "scores", [[], [[-1.0]], [[np.nan]], [[np.inf]], [[1.0], [1.0, 2.0]], [[[1.0]]]]
-)
-def test_scores_must_be_finite_numbers_of_each_target(scores):
-    with pytest.raises(ValueError, match="`scores` must be lists of finite numbers"):
-        ConformalIntervals(scores)

@@ -98,10 +98,6 @@ def test_temperature_and_sets_hold_together():
     assert covered.mean() == pytest.approx(0.8, abs=4 * np.sqrt(2 * 0.16 / 2000))
 
 
-def test_numbers_and_scores_of_several_targets_are_refused():
-    with pytest.raises(ValueError, match="one class, and thus one score"):
-        DrawnModel(3, "categorical").recalibration = ConformalSets([[0.5], [0.5]])
-    with pytest.raises(ValueError, match=r"Prediction sets consist of classes.*Normal"):
-        DrawnModel().recalibration = ConformalSets([[0.5]])
+def test_numbers_have_no_prediction_sets():
     with pytest.raises(ValueError, match="Only classes have prediction sets"):
         DrawnModel().predictive(X[:3]).prediction_set(0.9)

@@ -137,35 +137,3 @@ def test_targets_far_outside_are_refused():
     y = spread_out(model, X[:100], 50.0)
     with pytest.raises(ValueError, match=r"lie so far out.*Received: F\(y\) from"):
         model.recalibrate(X[:100], y, "isotonic_pit")
-
-
-@pytest.mark.parametrize(
-    ("units", "likelihood", "message"),
-    [
-        (3, "categorical", "needs a likelihood with a density.*Categorical"),
-        (1, "poisson", "needs a likelihood with a density.*Poisson"),
-        (2, "normal", "needs one target.*Received: 2 targets"),
-    ],
-)
-def test_likelihoods_without_a_density_of_one_target_are_refused(
-    units, likelihood, message
-):
-    with pytest.raises(ValueError, match=message):
-        DrawnModel(units, likelihood).recalibration = BENT
-
-
-@pytest.mark.parametrize(
-    ("pit", "levels"),
-    [
-        ([0.1, 0.2], [0.1]),
-        ([0.5], [0.5]),
-        ([0.2, 0.1], [0.1, 0.2]),
-        ([0.1, 0.2], [0.2, 0.2]),
-        ([0.0, 0.2], [0.1, 0.2]),
-        ([0.1, 1.0], [0.1, 0.2]),
-        ([0.1, np.nan], [0.1, 0.2]),
-    ],
-)
-def test_knots_must_increase_from_0_to_1(pit, levels):
-    with pytest.raises(ValueError, match=r"increasing numbers strictly.*Received"):
-        IsotonicPIT(pit, levels)

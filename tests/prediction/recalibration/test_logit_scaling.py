@@ -119,9 +119,3 @@ def test_logits_of_classes_are_needed():
     model = DrawnModel(1, "normal")
     with pytest.raises(ValueError, match=r"Only classes have logits.*Received"):
         model.recalibrate(X[:50], np.zeros(50, int), "platt")
-
-
-@pytest.mark.parametrize("arguments", [(0.0,), ([1.0, -2.0],), (1.0, np.nan)])
-def test_slopes_are_positive_and_offsets_finite(arguments):
-    with pytest.raises(ValueError, match=r"`slopes` must be positive.*Received"):
-        VectorScaling(*arguments)

@@ -17,9 +17,11 @@ from tests.prediction.recalibration.known_models import (
 from tfbbb import recalibration
 from tfbbb.prediction.recalibration import (
     ConformalIntervals,
+    ConformalSets,
     IsotonicPIT,
     Temperature,
     VarianceScaling,
+    VectorScaling,
 )
 
 ROWS = X[:100]
@@ -216,3 +218,52 @@ def test_a_row_of_weight_two_counts_as_two_rows(units, likelihood, method):
 def test_weights_that_are_none_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         DrawnModel().recalibrate(ROWS, X[:100, :1], sample_weight=weights)
+
+
+BENT, BOUNDED = IsotonicPIT([0.1, 0.6], [0.2, 0.7]), "beyond their bounds.*likelihood="
+
+
+@pytest.mark.parametrize(
+    ("units", "likelihood", "other", "message"),
+    [
+        (3, "categorical", ConformalIntervals([[1.0]]), "Classes have no intervals"),
+        (2, "normal", ConformalIntervals([[1.0]]), "has 2 targets.*targets=1, rows=1"),
+        (3, "categorical", ConformalSets([[0.5], [0.5]]), "one class, and thus one"),
+        (1, "normal", ConformalSets([[0.5]]), r"sets consist of classes.*Normal"),
+        (3, "categorical", BENT, "needs a likelihood with a density.*Categorical"),
+        (1, "poisson", BENT, "needs a likelihood with a density.*Poisson"),
+        (2, "normal", BENT, "needs one target.*Received: 2 targets"),
+        (1, "normal", VarianceScaling([1.0, 2.0]), "has 1 targets.*Received: factors="),
+        (3, "categorical", VarianceScaling(2.0), BOUNDED),
+        (1, "poisson", VarianceScaling(2.0), BOUNDED),
+        (1, "log_normal", VarianceScaling(2.0), BOUNDED),
+        (1, "beta", VarianceScaling(2.0), BOUNDED),
+    ],
+)
+def test_a_recalibration_of_another_model_is_refused(units, likelihood, other, message):
+    with pytest.raises(ValueError, match=message):
+        DrawnModel(units, likelihood).recalibration = other
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        (ConformalIntervals, ([],), "`scores` must be lists of finite numbers"),
+        (ConformalIntervals, ([[-1.0]],), "`scores` must be lists of finite numbers"),
+        (ConformalIntervals, ([[np.nan]],), "`scores` must be lists of finite numbers"),
+        (ConformalIntervals, ([[1.0], [1.0, 2.0]],), "`scores` must be lists"),
+        (ConformalIntervals, ([[[1.0]]],), "`scores` must be lists"),
+        (IsotonicPIT, ([0.1, 0.2], [0.1]), "increasing numbers strictly.*Received"),
+        (IsotonicPIT, ([0.5], [0.5]), "increasing numbers strictly.*Received"),
+        (IsotonicPIT, ([0.2, 0.1], [0.1, 0.2]), "increasing numbers strictly"),
+        (IsotonicPIT, ([0.1, 0.2], [0.2, 0.2]), "increasing numbers strictly"),
+        (IsotonicPIT, ([0.0, 0.2], [0.1, 0.2]), "increasing numbers strictly"),
+        (IsotonicPIT, ([0.1, np.nan], [0.1, 0.2]), "increasing numbers strictly"),
+        (VectorScaling, (0.0,), "`slopes` must be positive.*Received"),
+        (VectorScaling, ([1.0, -2.0],), "`slopes` must be positive.*Received"),
+        (VectorScaling, (1.0, np.nan), "`slopes` must be positive.*Received"),
+    ],
+)
+def test_arguments_that_make_no_recalibration_are_refused(method, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        method(*arguments)

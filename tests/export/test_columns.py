@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import tfbbb
 from service.predicting.table import from_columns, from_rows
+from tests.export.test_onnx_file import assert_as_live, run
 from tests.served_answer import served_answer
 from tests.tables.test_given_table import text_column
 from tfbbb.export.inputs import InputError, find_faults, to_tensors
@@ -297,3 +299,22 @@ def test_frames_are_read_by_position_whatever_their_index(exported):
     for index in (range(100, 160), range(60)[::-1]):
         moved = frame.set_index(pd.Index(index))
         assert_same(to_tensors(moved, loaded.manifest), expected)
+
+
+def test_an_onnx_file_of_every_kind_answers_as_live(exported, tmp_path):
+    live, schema, table, loaded = exported
+    path = tmp_path / "a.onnx"
+    live.export_predictive(path, format="onnx", schema=schema, units="as sold")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    found = run(path, to_tensors(columns, loaded.manifest))
+    assert_as_live(found, live.predictive(schema.inputs(table), method="weight"))
+    (entry,) = onnx.load(path).metadata_props
+    assert entry.key == "tfbbb"
+    described = json.loads(entry.value)
+    features = loaded.manifest.features
+    assert described["features"] == [
+        {"name": f.name, "kind": f.kind, "tensor": f.tensor} for f in features
+    ]
+    assert (described["target"], described["units"]) == ("y", "as sold")
+    assert (described["num_samples"], described["seed"]) == (100, 0)
+    onnx.checker.check_model(onnx.load(path), full_check=True)

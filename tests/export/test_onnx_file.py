@@ -1,18 +1,13 @@
 """An ONNX file answers as the live model."""
 
-import json
-
 import keras
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 
 import tfbbb
 from tests.bayes.likelihoods.test_contract import EVERY, made, size_of, targets_of
-from tests.export.test_columns import exported  # noqa: F401  (a fixture)
 from tests.export.test_predictive import X, network
-from tfbbb.export.inputs import to_tensors
 from tfbbb.layers import Conv2DVariational, DenseVariational
 from tfbbb.tables.text_features import HashedText
 
@@ -82,36 +77,6 @@ def test_convolutions_answer_as_live(tmp_path):
     assert_as_live(
         run(tmp_path / "a.onnx", {"inputs": x}), live.predictive(x, 20, "weight")
     )
-
-
-def test_columns_of_every_kind_answer_as_live(
-    exported,  # noqa: F811
-    tmp_path,
-):
-    live, schema, table, loaded = exported
-    path = tmp_path / "a.onnx"
-    live.export_predictive(path, format="onnx", schema=schema, units="as sold")
-    tensors = to_tensors(
-        {name: column.to_pylist() for name, column in schema_columns(table, schema)},
-        loaded.manifest,
-    )
-    assert_as_live(
-        run(path, tensors), live.predictive(schema.inputs(table), method="weight")
-    )
-    (entry,) = onnx.load(path).metadata_props
-    assert entry.key == "tfbbb"
-    described = json.loads(entry.value)
-    features = loaded.manifest.features
-    assert described["features"] == [
-        {"name": f.name, "kind": f.kind, "tensor": f.tensor} for f in features
-    ]
-    assert (described["target"], described["units"]) == ("y", "as sold")
-    assert (described["num_samples"], described["seed"]) == (100, 0)
-    onnx.checker.check_model(onnx.load(path), full_check=True)
-
-
-def schema_columns(table, schema):
-    return [(column.name, table[column.name]) for column in schema.features]
 
 
 def test_what_onnx_has_not_is_refused_by_name(tmp_path):

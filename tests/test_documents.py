@@ -30,7 +30,7 @@ NUM_PROGRAMS = {
     "README.md": 1,
     "docs/coming_from.md": 6,
     "docs/evidence.md": 6,
-    "docs/inference.md": 12,
+    "docs/inference.md": 11,
     "docs/keras.md": 18,
     "docs/saved_models.md": 5,
     "docs/service.md": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from tfbbb.base.types import ArrayLike, Structure, Tensor
 
 # Whose comparison with some thousand others takes some MB.
 ROWS_AT_A_TIME = 1024
+# A trace takes as long as so many small calls of a function op by op take longer than
+# compiled ones, and so do the numbers of a large call.
+_CALLS_OP_BY_OP, _NUMBERS_OF_CALL = 15, 2_000_000
 
 
 def traced(
@@ -37,6 +41,26 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
             args=tf.nest.flatten(arguments) + captured, Tout=dtypes, f=concrete
         )
         return pack(iter(results))
+
+    return call
+
+
+def compiled_if_repeated(
+    function: Callable[..., Structure],
+    trace: Callable[[], tf.types.experimental.ConcreteFunction],
+    numbers: Callable[..., float] = lambda *arguments: 0.0,
+) -> Callable[..., Any]:
+    """Returns a function that runs op by op until a trace would have paid.
+
+    Most are called a few times. `numbers` says how many numbers a call computes.
+    """
+    compiled = functools.cache(lambda: fast_call(trace()))
+    work = 0.0
+
+    def call(*arguments: Structure) -> Structure:
+        nonlocal work
+        work += 1.0 + numbers(*arguments) / _NUMBERS_OF_CALL
+        return (function if work <= _CALLS_OP_BY_OP else compiled())(*arguments)
 
     return call
 

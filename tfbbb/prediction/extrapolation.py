@@ -13,7 +13,7 @@ from scipy import stats
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.compiled import fast_call, in_parts, traced
+from tfbbb.prediction.compiled import compiled_if_repeated, in_parts, traced
 from tfbbb.prediction.familiarity import LEAST_ROWS, Familiarity
 
 # Amplitudes, slopes and the trial of an `Extrapolation`, as blocks of rows say them.
@@ -226,7 +226,11 @@ class Extrapolation:
     @functools.cached_property
     def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:
         spec = tf.TensorSpec([None, len(self.slopes)], tf.float64)
-        return fast_call(traced(self._compare, spec))
+        return compiled_if_repeated(
+            self._compare,
+            lambda: traced(self._compare, spec),
+            self.familiarity.numbers_compared,
+        )
 
     def _compare(self, values: Tensor) -> Compared:
         familiarity = self.familiarity

@@ -13,7 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
-from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
+from tfbbb.prediction.compiled import (
+    ROWS_AT_A_TIME,
+    compiled_if_repeated,
+    in_parts,
+    traced,
+)
 from tfbbb.prediction.inputs import NO_TEXT, columns_of, matrix_of
 
 # With fewer rows, no familiarity could be below .05.
@@ -302,7 +307,15 @@ class Familiarity:
     @functools.cached_property
     def _of_values_compiled(self) -> Callable[[Tensor], tf.Tensor]:
         spec = tf.TensorSpec([None, self._width], tf.float64)
-        return fast_call(traced(self._of_values, spec))
+        return compiled_if_repeated(
+            self._of_values,
+            lambda: traced(self._of_values, spec),
+            self.numbers_compared,
+        )
+
+    def numbers_compared(self, values: Tensor) -> float:
+        """Returns how many distances the comparison of rows computes."""
+        return len(values) * float(self.num_rows)
 
     def _of_values(self, values: Tensor) -> tf.Tensor:
         rows = self.encoding.encode(values)

@@ -16,7 +16,12 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import Sizes
-from tfbbb.prediction.compiled import fast_call, to_specs, traced
+from tfbbb.prediction.compiled import (
+    compiled_if_repeated,
+    fast_call,
+    to_specs,
+    traced,
+)
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
 from tfbbb.prediction.dropout import is_dropout
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
@@ -239,7 +244,7 @@ class Program:
         def arguments(inputs: Tensor, draws: Tensors) -> tuple[Tensor, ...]:
             nonlocal moments
             if moments is None:
-                moments = fast_call(self._traced_moments)(posterior)
+                moments = self._moments(posterior)
             return others, inputs, moments, draws
 
         def coherent() -> Passes:
@@ -303,6 +308,11 @@ class Program:
         return _reader(self._variables)
 
     @functools.cached_property
+    def _moments(self) -> Callable[..., Tensors]:
+        moments = _with_values(self._variables[0], self.moments)
+        return compiled_if_repeated(moments, lambda: self._traced_moments)
+
+    @functools.cached_property
     def _traced_moments(self) -> tf.types.experimental.ConcreteFunction:
         posterior, _ = self._variables
         return traced(_with_values(posterior, self.moments), to_specs(posterior))
@@ -315,7 +325,8 @@ class Program:
 
     @functools.cached_property
     def _draw(self) -> Callable[..., Tensors]:
-        return fast_call(self._traced_draws)
+        draws = _with_values(self._variables[0], self.draws)
+        return compiled_if_repeated(draws, lambda: self._traced_draws)
 
     @functools.cached_property
     def _answer(self) -> Callable[..., Any]:
@@ -326,16 +337,24 @@ class Program:
         return self._compile(self.outputs)
 
     def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Compiles a function of inputs, moments and draws."""
+        """Compiles a function of inputs, moments and draws, if it is repeated."""
         _, others = self._variables
-        concrete = traced(
-            _with_values(others, function),
-            to_specs(others),
-            self.argument_specs,
-            to_specs(self._traced_moments.structured_outputs),
-            to_specs(self._traced_draws.structured_outputs),
-        )
-        return fast_call(concrete)
+        pure = _with_values(others, function)
+
+        def trace() -> tf.types.experimental.ConcreteFunction:
+            return traced(
+                pure,
+                to_specs(others),
+                self.argument_specs,
+                to_specs(self._traced_moments.structured_outputs),
+                to_specs(self._traced_draws.structured_outputs),
+            )
+
+        def numbers(_: Any, inputs: Tensor, __: Any, draws: Tensors) -> float:
+            rounds = 2.0 * self.members * float(draws["source"]["count"])
+            return len(tree.flatten(inputs)[0]) * rounds * self.structure.widest
+
+        return compiled_if_repeated(pure, trace, numbers)
 
     def _joined(
         self, found: Sequence[tuple[tf.Tensor, tf.Tensor | None]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfbbb.base import array_ops as ops
+from tfbbb.base.call_context import current_call
 from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
@@ -87,12 +88,19 @@ def dimensions(tensor: Tensor, first: int) -> list[int | Tensor]:
     ]
 
 
-def with_gradient_times(values: ArrayLike, factor: int) -> Tensor:
-    """Returns `values`, and multiplies their gradient by `factor`.
+def of_member(values: ArrayLike, members: int) -> Tensor:
+    """Returns the values of K members, each with the gradient as if it trained alone.
 
-    A loss is the mean over K members, so the gradient of one member's values is a K-th
-    of the gradient if the member trained alone. The factor K restores it.
+    A loss is the mean over the members, so the gradient of one member's values is a
+    K-th of that. The factor K restores it, unless the loss of the step has it.
     """
+    if members == 1 or current_call().loss_of_members:
+        return values
+    return with_gradient_times(values, members)
+
+
+def with_gradient_times(values: ArrayLike, factor: int) -> Tensor:
+    """Returns `values`, and multiplies their gradient by `factor`."""
 
     @custom_gradient
     def identity(values: ArrayLike) -> Tensor:

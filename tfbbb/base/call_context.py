@@ -47,6 +47,8 @@ class CallContext:
             outside a `BayesianModel`.
         copies_in_batch: How often a `BayesianModel` has repeated its batch, one copy
             after the other; 1 where the rows of the batch may differ.
+        loss_of_members: Whether the loss of a step has the gradient of the sum of the
+            members' losses, so that no weight restores its member's part.
         graph: The graph in which a `BayesianModel` is called: perhaps the body of a
             loop over steps. None elsewhere.
         recurrent_step: The step of the recurrent layer whose loop runs.
@@ -58,6 +60,7 @@ class CallContext:
     layer_draws: LayerDraws | None = None
     samples_in_batch: int | None = None
     copies_in_batch: int = 1
+    loss_of_members: bool = False
     graph: Any = None
     recurrent_step: RecurrentStep | None = None
     memos: Mapping[int, dict[str, Any]] = field(

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tfbbb.base import noise
-from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.batch_layout import of_member
 from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.types import ArrayLike, Initializer, Tensor
@@ -167,10 +167,10 @@ class VariationalWeight:
         return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
 
     def _values(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
-        values = {name: tf.convert_to_tensor(v) for name, v in variables.items()}
-        if self.members == 1:
-            return values
-        return {k: with_gradient_times(v, self.members) for k, v in values.items()}
+        return {
+            name: of_member(tf.convert_to_tensor(variable), self.members)
+            for name, variable in variables.items()
+        }
 
     def _split(self, weights: Tensor) -> Tensor:
         # [members * samples, *shape] as [members, samples, *shape].

@@ -17,7 +17,7 @@ from keras import tree
 # They register classes that a saved model may hold.
 import tfbbb.model.losses
 import tfbbb.tables.features  # noqa: F401
-from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.batch_layout import dimensions, with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.clones import arguments_for_config, given_arguments
 from tfbbb.base.diverged_training import FiniteLoss
@@ -463,8 +463,16 @@ class BayesianModel(PredictiveModel):
         """Trains on one batch, as `keras.Model.train_step`."""
         # Without this order, TensorFlow counts a step for the end of the data too.
         batch = [leaf for leaf in tree.flatten(data) if isinstance(leaf, tf.Tensor)]
-        with tf.control_dependencies(batch[:1]):
+        whole = self._num_members > 1 and self._has_members_alone
+        with call_with(loss_of_members=whole), tf.control_dependencies(batch[:1]):
             return super().train_step(data)
+
+    @property
+    def _has_members_alone(self) -> bool:
+        """Whether each member has its own values of all that is trained."""
+        weights = [v for w in self.variational_weights for v in w.all_variables]
+        own = {id(variable) for variable in (*weights, *self.likelihood.variables)}
+        return all(id(variable) in own for variable in self.trainable_variables)
 
     def _weigh_classes(
         self, class_weight: Mapping[int, float], rows: TrainingRows, arguments: Options
@@ -715,6 +723,8 @@ class BayesianModel(PredictiveModel):
             # the others; the value, which Keras reports, is an equal part of the whole.
             whole, _ = _over_replicas(tf.stop_gradient(loss))
             loss += whole / replicas - tf.stop_gradient(loss)
+        if current_call().loss_of_members:
+            return with_gradient_times(loss, self._num_members)
         return loss
 
     def _weights_by_draw(

@@ -80,7 +80,8 @@ def predictive(
             rows beside it.
             `"local"` and `"auto"` integrate a linear last layer that gives the mean of
             a likelihood with an identity link.
-        seed: The same seed gives the same answer. An integer of 32 bits.
+        seed: The same seed gives the same answer, up to the rounding of functions that
+            are compiled once predictions are repeated. An integer of 32 bits.
         include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
             Ghahramani 2016), with one mask per draw for all rows.
         max_memory_mb: Memory for what is drawn and for what flows through the network,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tfbbb.base import array_ops as ops
-from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.batch_layout import of_member
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
@@ -328,7 +328,7 @@ class Regression(Likelihood):
             return outputs
         together = [outputs]
         for variable in self._learned.values():
-            each = with_gradient_times(tf.convert_to_tensor(variable), self.members)
+            each = of_member(tf.convert_to_tensor(variable), self.members)
             together.append(_spread_over(tf.gather(each, member), outputs))
         return tf.concat(together, axis=-1)
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> None:
     """Adds a record for each number of rows, seed and method, and those of steps."""
-    size, steps = (200, 2) if smoke else (None, STEPS)
+    size, steps = (120, 1) if smoke else (None, STEPS)
     settings = {"rank": RANK, "steps": steps, "learning_rate": LEARNING_RATE}
     measured.measure_all(
         [
@@ -63,7 +63,7 @@ def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> Non
         [
             Measurement(
                 {"part": "steps"},
-                functools.partial(step_figures, data, size, 2 if smoke else 15),
+                functools.partial(step_figures, data, size, 1 if smoke else 15),
                 settings=settings,
             )
         ]

@@ -65,7 +65,7 @@ def measure(
             )
             for seed in range(1 if smoke else seeds)
             for name in (networks[:2] if smoke else networks)
-            for method in (METHODS[:3] if smoke else METHODS)
+            for method in ((NETWORK, TWIN) if smoke else METHODS)
         ]
     )
 

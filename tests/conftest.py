@@ -57,7 +57,8 @@ OUTER = (
 # `compiled_functions`.
 EAGER = (
     "tests/bayes/",
-    "tests/benchmarks/",
+    "tests/benchmarks/test_adapters.py",
+    "tests/benchmarks/test_boards.py",
     "tests/export/",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",
@@ -79,7 +80,6 @@ EAGER = (
 COMPILED = (
     "tests/bayes/divergences/test_through_tfp.py",
     "tests/bayes/posteriors/test_tfp_distribution.py",
-    "tests/benchmarks/test_exact.py",
     "tests/model/optimizers/test_ivon.py",
     "tests/prediction/test_constants.py",
     "tests/prediction/test_kept_draws.py",

@@ -134,7 +134,11 @@ def test_scoringbench_gets_draws_of_several_numbers(entry):
 
 
 @pytest.mark.parametrize(
-    ("problem_type", "shape"), [("regression", (120,)), ("multiclass", (120, 3))]
+    ("problem_type", "shape"),
+    [
+        pytest.param("regression", (120,), marks=pytest.mark.slow),
+        ("multiclass", (120, 3)),
+    ],
 )
 def test_tabarena_gets_predictions_of_each_task(entry, problem_type, shape):
     X, targets = rows()

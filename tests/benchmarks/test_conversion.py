@@ -17,7 +17,7 @@ def smoke(tmp_path_factory):
 
 def test_smoke_run_compares_twins_with_their_networks(smoke):
     methods = {(record["network"], record["method"]) for record in smoke.records}
-    assert len(methods) == len(smoke.records) == 6
+    assert len(methods) == len(smoke.records) == 4
     assert "Of 2 twins" in conversion.report(smoke)
 
 

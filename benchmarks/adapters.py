@@ -1,5 +1,6 @@
 """A network of the digits 0 to 4 is adapted to 5 to 9, without and with posteriors."""
 
+import argparse
 import functools
 import statistics
 import time
@@ -31,19 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--seeds", type=positive_integer, default=4, help="draws of the rows"
     )
-    options = parser.parse_args(arguments)
-    run(
-        __file__,
-        options,
-        lambda measured: measure(
-            measured, options.data, options.seeds, smoke=options.smoke
-        ),
-        report,
-    )
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
-def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each number of rows, seed and method, and those of steps."""
+    data, smoke = options.data, options.smoke
     size, steps = (120, 1) if smoke else (None, STEPS)
     settings = {"rank": RANK, "steps": steps, "learning_rate": LEARNING_RATE}
     measured.measure_all(
@@ -54,7 +48,7 @@ def measure(measured: RecordFile, data: Path, seeds: int, *, smoke: bool) -> Non
                 settings=settings,
                 seed=seed,
             )
-            for seed in range(1 if smoke else seeds)
+            for seed in range(1 if smoke else options.seeds)
             for rows in (ROWS[:1] if smoke else ROWS)
             for method in METHODS
         ]

@@ -7,6 +7,7 @@ has two processes that answer, and none that trains. Its memory is that of all i
 processes, where pages that several share count once.
 """
 
+import argparse
 import os
 import shutil
 import statistics
@@ -41,18 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--model", type=Path, metavar="DIR", help="the model (default: trains it)"
     )
-    options = parser.parse_args(arguments)
-    rows = 1000 if options.smoke else _ROWS
-    run_benchmark(
-        __file__, options, partial(measure, model=options.model, rows=rows), report
-    )
+    run_benchmark(__file__, parser.parse_args(arguments), measure, report)
 
 
-def measure(measured: RecordFile, model: Path | None, rows: int) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each figure."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = model or exported(folder)["NumPy"]
+        model = options.model or exported(folder)["NumPy"]
         settings = {"workers": _WORKERS}
         for what, function in {
             "start": start,
@@ -61,7 +58,7 @@ def measure(measured: RecordFile, model: Path | None, rows: int) -> None:
         }.items():
             figures = partial(function, model)
             measured.measure({"what": what}, figures, settings=settings)
-        table = write_table(folder / "rows.csv", rows)
+        table = write_table(folder / "rows.csv", 1000 if options.smoke else _ROWS)
         measured.measure(
             {"what": "file"}, partial(predict_file, model, table), settings=settings
         )

@@ -1,5 +1,6 @@
 """Twenty trained networks beside their Bayesian twins by `tfbbb.convert`."""
 
+import argparse
 import functools
 import statistics
 import time
@@ -39,21 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--seeds", type=positive_integer, default=2, help="splits and starts of each"
     )
-    options = parser.parse_args(arguments)
-    run(
-        __file__,
-        options,
-        lambda measured: measure(
-            measured, options.networks, options.seeds, smoke=options.smoke
-        ),
-        report,
-    )
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
-def measure(
-    measured: RecordFile, networks: Sequence[str], seeds: int, *, smoke: bool
-) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each seed, network and method."""
+    smoke = options.smoke
     epochs, more = (1, 1) if smoke else (EPOCHS, MORE_EPOCHS)
     measured.measure_all(
         [
@@ -63,8 +55,8 @@ def measure(
                 settings={"rows": ROWS, "epochs": epochs, "more_epochs": more},
                 seed=seed,
             )
-            for seed in range(1 if smoke else seeds)
-            for name in (networks[:2] if smoke else networks)
+            for seed in range(1 if smoke else options.seeds)
+            for name in options.networks[: 2 if smoke else None]
             for method in ((NETWORK, TWIN) if smoke else METHODS)
         ]
     )

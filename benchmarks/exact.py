@@ -1,5 +1,6 @@
 """Regressions of known posterior: the ELBO beside the exact evidence, size by size."""
 
+import argparse
 import functools
 import itertools
 import math
@@ -25,35 +26,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--tables", type=int, default=3, help="tables drawn for each regression"
     )
-    options = parser.parse_args(arguments)
-    run(
-        __file__,
-        options,
-        lambda measured: measure(measured, options.tables, smoke=options.smoke),
-        report,
-    )
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
-def measure(measured: RecordFile, tables: int, *, smoke: bool) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each regression, table, size and posterior."""
+    smoke = options.smoke
     steps = STEPS // 6 if smoke else STEPS
     for task in list(LARGEST)[: 1 if smoke else None]:
-        for table in range(1 if smoke else tables):
-            for size in [2] if smoke else range(1, LARGEST[task] + 1):
-                for posterior in POSTERIORS:
-                    measured.measure(
-                        {
-                            "task": task,
-                            "table": table,
-                            "size": size,
-                            "posterior": posterior,
-                        },
-                        functools.partial(
-                            compared, task, table, size, posterior, steps
-                        ),
-                        settings={"steps": steps, "rows": ROWS},
-                        seed=table,
-                    )
+        for table, size, posterior in itertools.product(
+            range(1 if smoke else options.tables),
+            [2] if smoke else range(1, LARGEST[task] + 1),
+            POSTERIORS,
+        ):
+            key = {"task": task, "table": table, "size": size, "posterior": posterior}
+            measured.measure(
+                key,
+                functools.partial(compared, **key, steps=steps),
+                settings={"steps": steps, "rows": ROWS},
+                seed=table,
+            )
 
 
 def rows(task: str, table: int) -> tuple[np.ndarray, np.ndarray]:

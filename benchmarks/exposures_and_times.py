@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from environments import Peer
-from program import add_place_options, add_table_options, argument_parser, run_tasks
+from program import add_place_options, add_table_options, argument_parser, run
 from records import Measurement, RecordFile
 from results import with_error
 from timing import markdown_table
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     methods = list(dict.fromkeys([*OF_COUNTS, *OF_TIMES]))
     add_table_options(parser, methods, sets=[*COUNTS, *TIMES], splits=_SPLITS)
     add_place_options(parser)
-    run_tasks(__file__, parser.parse_args(arguments), measure, report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ What was acknowledged must be there afterwards, what was not must be there wholl
 at all, and the same work must succeed once the fault is over. It needs a C compiler.
 """
 
+import argparse
 import ctypes
 import errno
 import os
@@ -86,16 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=30.0, help="of faults by load")
     options = parser.parse_args(arguments)
     with failing_calls():
-        run_benchmark(
-            __file__,
-            options,
-            partial(
-                measure,
-                minutes=0.05 if options.smoke else options.minutes,
-                most=2 if options.smoke else None,
-            ),
-            report,
-        )
+        run_benchmark(__file__, options, measure, report)
 
 
 @contextmanager
@@ -115,8 +107,10 @@ def failing_calls() -> Iterator[None]:
     sys.exit(done.returncode)
 
 
-def measure(measured: RecordFile, minutes: float, most: int | None) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each operation and kind of fault."""
+    minutes = 0.05 if options.smoke else options.minutes
+    most = 2 if options.smoke else None
     with tempfile.TemporaryDirectory(prefix="faults") as name:
         for operation in OPERATIONS:
             # Of a smoke run, "no space" and "killed".

@@ -42,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_names_option(parser, "methods", METHODS)
     parser.add_argument("--epochs", type=positive_integer, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
-    options = parser.parse_args(arguments)
-    run(__file__, options, lambda measured: measure(measured, options), report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: Any) -> None:

@@ -148,8 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fits each method to each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, tuple(METHODS), splits=1)
-    options = parser.parse_args(arguments)
-    run(__file__, options, lambda measured: measure(measured, options), report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:

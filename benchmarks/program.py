@@ -83,19 +83,6 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_tasks(
-    program: str,
-    options: argparse.Namespace,
-    measure: Callable[[RecordFile, argparse.Namespace], object],
-    report: Callable[[RecordFile], str],
-) -> None:
-    """Runs a benchmark, as `run` does, which measures where its options say."""
-    if options.processes == 1:
-        compute_with_one_thread()
-    with places(options.processes):
-        run(program, options, lambda measured: measure(measured, options), report)
-
-
 def add_names_option(
     parser: argparse.ArgumentParser, what: str, known: Iterable[str]
 ) -> None:
@@ -135,17 +122,20 @@ def positive_integer(text: str) -> int:
 def run(
     program: str,
     options: argparse.Namespace,
-    measure: Callable[[RecordFile], None],
+    measure: Callable[[RecordFile, argparse.Namespace], object],
     report: Callable[[RecordFile], str],
 ) -> None:
-    """Measures what the file lacks and prints the report."""
+    """Measures what the file lacks, where the options say; prints the report."""
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
     if measured.records and not options.again:
         print(f"records in {output}: {len(measured.records)}; measures what is missing")
-    stopped = None
+    stopped, processes = None, getattr(options, "processes", None)
+    if processes == 1:
+        compute_with_one_thread()
     try:
-        measure(measured)
+        with places(processes):
+            measure(measured, options)
     except DataError as error:
         # Old results would look like those that were asked for.
         sys.exit(f"Error: {error}")

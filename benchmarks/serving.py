@@ -11,6 +11,7 @@ second. The service also answers one connection while it trains a model, and whi
 others send 30 MB, and it answers large requests.
 """
 
+import argparse
 import json
 import os
 import resource
@@ -149,28 +150,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--servers", nargs="+", choices=SERVERS, default=list(SERVERS))
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    options = parser.parse_args(arguments)
-    seconds = 1.0 if options.smoke else options.seconds
-    connections = (1, 8) if options.smoke else _CONNECTIONS
     # Each connection is a file, of the servers too.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _MOST_FILES if most == resource.RLIM_INFINITY else min(_MOST_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
-    run(
-        __file__,
-        options,
-        lambda measured: measure(measured, options.servers, connections, seconds),
-        report,
-    )
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
-def measure(
-    measured: RecordFile,
-    servers: Sequence[str],
-    connections: Sequence[int],
-    seconds: float,
-) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds a record for each server and load."""
+    seconds = 1.0 if options.smoke else options.seconds
+    connections = (1, 8) if options.smoke else _CONNECTIONS
     settings = {"rows": 1, "num_samples": 100, "net": "13-50-1", "seconds": seconds}
     found: dict[str, tuple[float, ...]] = {}
     with tempfile.TemporaryDirectory() as directory:
@@ -178,7 +168,7 @@ def measure(
         export_network(model, len(_ROW), Path(directory, _ONNX_FILE))
         # The service loads it too.
         export_network(model.parents[1] / "wide" / "1", WIDTH)
-        for name in servers:
+        for name in options.servers:
             try:
                 with _running(name, model, found) as server:
                     _send(name, server, 8, min(3.0, seconds / 2))  # Warms.

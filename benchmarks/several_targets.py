@@ -62,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measures the sets, and prints the table of figures."""
     parser = argument_parser(__doc__)
     add_table_options(parser, [ONE, SEPARATE], sets=list(SETS), splits=3)
-    options = parser.parse_args(arguments)
-    run(__file__, options, lambda found: measure(found, options), report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: Any) -> None:

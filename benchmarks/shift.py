@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measures the gaps, and prints the tables of figures."""
     parser = argument_parser(__doc__)
     add_table_options(parser, [*DETECTORS, JOB])
-    options = parser.parse_args(arguments)
-    run(__file__, options, lambda found: measure(found, options), report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: Any) -> None:

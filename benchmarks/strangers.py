@@ -34,7 +34,7 @@ from program import (
     add_table_options,
     argument_parser,
     failures_skipped,
-    run_tasks,
+    run,
 )
 from records import Measurement, RecordFile, SkippedError
 from results import Figure, losses, ranks, values, with_error
@@ -69,8 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS, sets=list(known_tables()), splits=FOLDS)
     add_place_options(parser)
-    options = parser.parse_args(arguments)
-    run_tasks(__file__, options, measure, report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:

@@ -27,7 +27,7 @@ from program import (
     add_place_options,
     add_table_options,
     argument_parser,
-    run_tasks,
+    run,
 )
 from records import Measurement, RecordFile
 from results import with_error
@@ -55,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     add_table_options(parser, list(METHODS), sets=SETS, splits=_SPLITS)
     add_place_options(parser)
-    options = parser.parse_args(arguments)
-    run_tasks(__file__, options, measure, report)
+    run(__file__, parser.parse_args(arguments), measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:

@@ -19,7 +19,7 @@ def run(arguments, end=None):
     program.run(
         "benchmarks/some.py",
         options,
-        lambda measured: measure(measured, end),
+        lambda measured, options: measure(measured, end),
         lambda measured: f"{len(measured.records)} record",
     )
 

@@ -187,6 +187,18 @@ def visit(page, site, place):
         page.wait_for_selector(".strip > p:not(:empty)", state="attached")
 
 
+def answered(page, pattern, **answer):
+    """Answers requests in place of the service; returns the list of their bodies."""
+    sent = []
+
+    def fulfill(route):
+        sent.append(route.request.post_data_json)
+        route.fulfill(**answer)
+
+    page.route(pattern, fulfill)
+    return sent
+
+
 def copy_model(site, name):
     """Publishes the trained version again, as the first version of another model."""
     root = site.settings.models

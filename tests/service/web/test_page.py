@@ -15,6 +15,7 @@ from tests.service.web.conftest import (
     MODEL,
     PATIENCE,
     SPEC,
+    answered,
     drop,
     visit,
     watched_page,
@@ -68,14 +69,8 @@ def test_a_person_gets_from_a_file_to_a_prediction(browser, site, trained):
         expect(row.get_by_role("img", name="Histogram of area")).to_be_visible()
         page.get_by_label("Take area as").select_option("number")
 
-        sent = []
-
-        def submit(route):
-            # Its job was trained before.
-            sent.append(route.request.post_data_json)
-            route.fulfill(status=201, json={"id": trained["job"]})
-
-        page.route("**/v1/jobs", submit)
+        # Its job was trained before.
+        sent = answered(page, "**/v1/jobs", status=201, json={"id": trained["job"]})
         page.get_by_role("link", name="Train a model").click()
         fill_job(page, json.dumps({name: SPEC[name] for name in ("training", "model")}))
         page.get_by_role("button", name="Start training").click()
@@ -252,7 +247,7 @@ def test_fifty_models_are_found_by_name(page, site):
         "versions": [{"version": "1", "state": "AVAILABLE", "status": {}}],
     }
     models = [{"name": f"model-{number}", **model} for number in range(50)]
-    page.route("**/v1/models", lambda route: route.fulfill(json={"models": models}))
+    answered(page, "**/v1/models", json={"models": models})
     visit(page, site, "models")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(50)
@@ -262,8 +257,7 @@ def test_fifty_models_are_found_by_name(page, site):
 
 
 def test_a_version_without_a_report_says_so(page, site, trained):
-    missing = {"status": 404, "body": json.dumps({"error": "There is no report."})}
-    page.route("**/report", lambda route: route.fulfill(**missing))
+    answered(page, "**/report", status=404, json={"error": "There is no report."})
     visit(page, site, SCREENS["report"])
     expect(page.locator(".notice")).to_contain_text("has no report")
     expect(page.locator("dl.facts").first).to_contain_text("Computed byNumPy")
@@ -310,14 +304,8 @@ def test_a_version_that_waits_becomes_latest_by_a_click(page, site, trained):
     page.route(f"**/v1/models/{MODEL}", add_waiting)
     judgement = {"becomes_latest": False, "verdict": "worse than version 1"}
     details = {"lineage": {"source": {"judgement": judgement}}}
-    page.route("**/versions/99", lambda route: route.fulfill(json=details))
-    moved = []
-
-    def move(route):
-        moved.append(route.request.post_data_json)
-        route.fulfill(json={})
-
-    page.route("**/labels/latest", move)
+    answered(page, "**/versions/99", json=details)
+    moved = answered(page, "**/labels/latest", json={})
     visit(page, site, SCREENS["versions"])
     expect(page.get_by_text("worse than version 1")).to_be_visible()
     button = page.get_by_role("button", name="Make it latest").first
@@ -368,18 +356,12 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(page, site, t
     target = page.locator(".field").filter(has=page.get_by_label("Target"))
     expect(target.locator(".problem")).to_have_text("Choose the column to predict.")
 
-    sent = []
-
-    def submit(route):
-        sent.append(route.request.post_data_json)
-        route.fulfill(status=201, json={"id": trained["job"]})
-
     page.get_by_label("How long may it take?").select_option("quick")
     page.get_by_label("Minutes at most").fill("2")
     page.get_by_label("Do rows belong together").select_option("group")
     page.get_by_label("Column of the group").select_option("area")
     expect(page.get_by_role("checkbox", name="area")).to_have_count(0)
-    page.route("**/v1/jobs", submit)
+    sent = answered(page, "**/v1/jobs", status=201, json={"id": trained["job"]})
     page.get_by_role("button", name="Start training").click()
     page.wait_for_url(f"**/jobs/{trained['job']}")
     (body,) = sent
@@ -425,7 +407,7 @@ def test_values_start_at_the_median_and_the_commonest(page, site, trained):
         {"name": "area", "kind": "number", "values": [40, 77, 200]},
         {"name": ATTACK, "kind": "text", "values": ["mill lane", SCRIPT]},
     ]
-    page.route("**/report", lambda route: route.fulfill(json={"effects": effects}))
+    answered(page, "**/report", json={"effects": effects})
     visit(page, site, SCREENS["ask"])
     area = page.get_by_label("area", exact=True)
     street = page.locator(".field").filter(has_text=ATTACK).locator("select")

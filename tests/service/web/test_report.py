@@ -1,6 +1,5 @@
 """The parts of a report, in a browser."""
 
-import json
 import re
 import subprocess
 
@@ -9,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.service.serving import ADMIN_KEY
-from tests.service.web.conftest import MODEL, visit
+from tests.service.web.conftest import MODEL, answered, visit
 from tests.service.web.looking import JARGON
 from tests.service.web.tables import SCRIPT
 
@@ -71,8 +70,7 @@ def report_of(task):
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_a_report_shows_all_its_parts(page, site, trained, task):
-    report = json.dumps(report_of(task))
-    page.route("**/report", lambda route: route.fulfill(status=200, body=report))
+    answered(page, "**/report", json=report_of(task))
     visit(page, site, f"models/{MODEL}/1")
     truth = (
         "Predicted and true classes"
@@ -103,8 +101,7 @@ def test_a_report_of_several_targets_has_a_part_for_each(page, site, trained):
     report["targets"] = [{"target": name, **part} for name in names]
     alone = [{"name": name, **report["judgement"]} for name in names]
     report["judgement"] = {**report["judgement"], "targets": alone}
-    body = json.dumps(report)
-    page.route("**/report", lambda route: route.fulfill(status=200, body=body))
+    answered(page, "**/report", json=report)
     visit(page, site, f"models/{MODEL}/1")
     for heading in ("Width", "Height"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

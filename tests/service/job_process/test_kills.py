@@ -3,8 +3,6 @@
 `benchmarks/faults.py` kills hundreds of them, and lets calls of the system fail.
 """
 
-import time
-
 import pytest
 
 from service.job_process.upkeep import remove_leftovers
@@ -13,6 +11,7 @@ from service.shared.store import STAGING
 from tests.service.job_process.stand_in_worker import result_of
 from tests.service.queued import events, job, submitted
 from tests.service.running import Replica, check_jobs, stopped_at_the_end, submit
+from tests.waiting import wait_until
 from tfbbb.export.manifest import Manifest
 
 
@@ -36,27 +35,38 @@ def check_what_is_left(queue, succeeded):
     assert list((settings.data_dir / "uploads").glob("*")) == []
 
 
+def wait_for_a_step(queue, job_id, after=0):
+    """Waits until a job that runs has told of a later step; returns its number."""
+
+    def step():
+        found = job(queue, job_id)
+        assert found.state not in ENDED
+        return found.state == "running" and found.progress.get("step", 0)
+
+    wait_until(lambda: step() > after)
+    return step()
+
+
 def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     jobs = [submit([service], f"job-{number}") for number in range(2)]
-    for seconds, kind in ((0.4, "worker"), (0.9, "service")):
-        time.sleep(seconds)
-        service.kill(kind)
+    # So many steps that this job is not over when its process ends.
+    (long,) = submitted(queue, spec={"steps": 500}, priority=1)
+    step = wait_for_a_step(queue, long)
+    service.kill("worker")
+    step = wait_for_a_step(queue, long, step)
+    service.kill("service")
     service.start()
     jobs.append(submit([service], "job-2"))
-    # So many steps that this job is not over when the service is stopped.
-    (long,) = submitted(queue, spec={"steps": 400}, priority=1)
-    while not (progress := job(queue, long).progress):
-        assert job(queue, long).state not in ENDED
-        time.sleep(0.02)
+    step = wait_for_a_step(queue, long, step)
     assert service.stop() == []
     stopped = job(queue, long)
     assert (stopped.state, stopped.deaths) == ("queued", 0)
-    assert stopped.progress["saved_step"] >= progress["step"]
+    assert stopped.progress["saved_step"] >= step
     assert (queue.settings.data_dir / "jobs" / long / "scratch").exists()
     service.start()
     succeeded = check_jobs(queue, [*jobs, long])
     assert service.stop() == []
     check_what_is_left(queue, succeeded)
     # Nobody waited until a lease had expired.
-    told = [event.data for job_id in jobs for event in events(queue, job_id)]
-    assert any("was killed or crashed" in str(data.get("reason")) for data in told)
+    told = [str(event.data.get("reason")) for event in events(queue, long)]
+    assert sum("was killed or crashed" in reason for reason in told) == 2

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-KEY = "benchmark.0123456789abcdef0123456789abcdef"
 # A measurement repeats fast calls until it has taken this long.
 SECONDS = 0.2
 HERE = "this checkout"
@@ -136,11 +135,17 @@ def worker(tree: Path) -> Iterator[Worker]:
 
 def measure_on_demand() -> None:
     """Measures the contender that each line of standard input names."""
+    import httpx
+
+    from tfbbb.cli.running_service import running_service
+
     answers, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         contenders = steps() | predictions(root)
-        with service(root) as client:
+        with running_service(root) as service:
+            headers = {"Authorization": f"Bearer {service.key}"}
+            client = httpx.Client(base_url=service.url, headers=headers, timeout=60)
             contenders |= requests(client)
             for run in contenders.values():
                 run(), run()
@@ -224,47 +229,6 @@ def predictions(root: Path) -> dict[str, Callable[[], float]]:
 
                 contenders[f"{name} predictive, {net}, {number} rows"] = predict
     return contenders
-
-
-@contextmanager
-def service(models: Path) -> Iterator[Any]:
-    """Runs the tree's service on a free port; yields its client."""
-    import socket
-
-    import httpx
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    with tempfile.TemporaryDirectory() as data_dir:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tfbbb", "serve", "--port", str(port)),
-                *("--models", str(models), "--data-dir", data_dir),
-            ],
-            env=os.environ | {"TFBBB_ADMIN_KEY": KEY},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        url, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {KEY}"}
-        try:
-            with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
-                while not is_ready(client):
-                    time.sleep(0.1)
-                yield client
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def is_ready(client: Any) -> bool:
-    """Returns whether the service is ready."""
-    import httpx
-
-    try:
-        return bool(client.get("/health/ready").status_code == 200)
-    except httpx.TransportError:
-        return False
 
 
 def requests(client: Any) -> dict[str, Callable[[], float]]:

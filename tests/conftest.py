@@ -58,7 +58,6 @@ OUTER = (
 EAGER = (
     "tests/bayes/",
     "tests/benchmarks/test_adapters.py",
-    "tests/benchmarks/test_boards.py",
     "tests/export/",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",

@@ -56,8 +56,10 @@ OUTER = (
 # calls of a test. A test of many steps, or of what is compiled, has the fixture
 # `compiled_functions`.
 EAGER = (
+    "tests/base/test_diverged_training.py",
     "tests/bayes/",
     "tests/benchmarks/test_adapters.py",
+    "tests/cli/test_train.py",
     "tests/export/",
     "tests/inference/test_laplace.py",
     "tests/inference/test_network_function.py",
@@ -67,11 +69,20 @@ EAGER = (
     "tests/model/",
     "tests/prediction/",
     "tests/scores/",
+    "tests/sklearn/",
     "tests/test_copies.py",
     "tests/test_dtype_policies.py",
     "tests/test_places.py",
     "tests/test_with_posterior.py",
+    "tests/training/test_more_rows.py",
+    "tests/training/test_network.py",
     "tests/training/test_pipeline.py",
+    "tests/training/test_recalibration.py",
+    "tests/training/test_recipe.py",
+    "tests/training/test_several_targets.py",
+    "tests/training/test_serving_version.py",
+    "tests/training/test_start_from.py",
+    "tests/training/test_table.py",
     "tests/training/test_temperature_choice.py",
 )
 

@@ -30,6 +30,7 @@ _LIBRARIES = ("keras", "numpy", "pyarrow", "tensorflow", "tensorflow-probability
 
 def trained_table(table: TableLike, spec: Any) -> Any:
     """Trains a table, or reads the result of an earlier training."""
+    from tests.repeated_calls import running_functions
     from tfbbb.training import JobSpec, train_table
 
     given = JobSpec.model_validate(spec)
@@ -37,7 +38,8 @@ def trained_table(table: TableLike, spec: Any) -> Any:
     path = _place(table, given).with_suffix(".pickle")
     with _made_once(path) as missing:
         if missing:
-            trained = train_table(table, given)
+            with running_functions(eagerly=False):
+                trained = train_table(table, given)
             # The classes of the parts of a spec are generated: a pickle lacks them.
             parts = replace(trained, spec=None), trained.spec.model_dump(mode="json")
             partial = path.with_suffix(".part")

@@ -11,7 +11,7 @@ from scipy import special, stats
 from tfbbb.base import noise
 
 SEED = tf.constant([3, 4])
-MANY = 400_000
+MANY = 200_000
 SHAPES = [(), (0,), (1,), (2,), (7,), (0, 3), (3, 5), (31,), (33,), (2, 1, 17)]
 
 

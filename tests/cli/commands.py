@@ -20,10 +20,24 @@ sys.exit(max(codes))
 """
 
 
+def succeeded(result):
+    """Returns the result of a command, whose exit code is 0."""
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def refusal(result):
     """Returns what a command that failed with exit code 1 wrote as its error."""
     assert result.exit_code == 1, result.output
     return result.stderr
+
+
+def sentence(result):
+    """Returns the error of a command that wrote one line alone."""
+    error = refusal(result)
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    return error
 
 
 def run_commands(*commands, first="", then="", environment=os.environ, **options):

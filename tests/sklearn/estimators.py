@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pandas as pd
 
+from tests.repeated_calls import running_functions
 from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
 
 # One posterior of few units, on the schedule of one temperature.
@@ -30,6 +31,12 @@ def classifier(**parameters):
     return BayesianClassifier(**{**QUICK, **parameters})
 
 
+@running_functions(eagerly=False)
+def compiled_fit(model, *rows, **options):
+    """Fits with compiled functions, in files whose other fits are of few steps."""
+    return model.fit(*rows, **options)
+
+
 def line(rows=120, noise=0.1, seed=0):
     """Two features, of which the first counts."""
     generator = np.random.default_rng(seed)
@@ -40,13 +47,13 @@ def line(rows=120, noise=0.1, seed=0):
 @functools.cache
 def regressor_of_line():
     """The regressor that several files of tests ask."""
-    return regressor().fit(*line())
+    return compiled_fit(regressor(), *line())
 
 
 @functools.cache
 def regressor_of_houses():
     """The regressor of texts and missing values that several files of tests ask."""
-    return regressor().fit(*houses())
+    return compiled_fit(regressor(), *houses())
 
 
 def houses(rows=120, seed=0):

@@ -24,7 +24,7 @@ np.save(sys.argv[3], np.stack(model.predict(rows, return_std=True)))
 @pytest.fixture(scope="module")
 def fitted():
     """A mixture of members with a recalibration."""
-    parameters = {"members": 4, "steps": 10}
+    parameters = {"members": 4, "steps": 2}
     return regressor(**parameters, recalibration="variance_scaling").fit(*line())
 
 

@@ -116,17 +116,14 @@ def test_export_has_the_same_answers(of_houses, tmp_path):
     np.testing.assert_allclose(found, of_houses.predict(x), rtol=1e-5)
 
 
-def test_a_second_fit_is_equal_unless_its_random_state_differs():
+def test_a_second_fit_is_equal():
     x, y = line(40)
-    first, second, third = (
-        regressor(**SHORTEST, random_state=seed).fit(x, y).predict(x)
-        for seed in (None, 0, 1)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert not np.allclose(first, third, rtol=1e-3)
+    model = regressor(**SHORTEST).fit(x, y)
+    before = model.predict(x)
+    np.testing.assert_array_equal(model.fit(x, y).predict(x), before)
 
 
-def test_partial_fit_goes_on_from_the_posterior():
+def test_partial_fit_goes_on_from_the_posterior(compiled_functions):
     """Rows of the second call teach what the first ones could not."""
     x, y = line(200)
     parameters = {"hidden_units": (), "kl_schedule": "constant"}
@@ -152,12 +149,10 @@ def test_a_posterior_that_has_not_converged_is_warned_of():
 
 
 def test_weighted_rows_count():
-    x = np.random.default_rng(0).normal(size=(100, 1))
-    sign = np.where(np.arange(100) % 2, 1.0, -1.0)
-    weights = np.where(sign > 0, 0.04, 2.0)
-    model = regressor(hidden_units=()).fit(x, sign * x[:, 0], sample_weight=weights)
-    low, high = model.predict([[-1.0], [1.0]])
-    assert 0.5 * (high - low) == pytest.approx(-1.0, abs=0.2)
+    x, y = line(40)
+    model = regressor(**SHORTEST).fit(x, y, sample_weight=np.full(40, 2.0))
+    # A tenth of the rows is held out.
+    assert model.to_keras().num_rows == 72.0
 
 
 @pytest.mark.parametrize(
@@ -212,7 +207,7 @@ def test_several_targets_are_predicted_together():
     y = pd.DataFrame(
         {"a": x[:, 0] + 0.3 * noise[:, 0], "b": 5.0 * x[:, 1] + noise[:, 1]}
     )
-    model = regressor(likelihood="multivariate_normal").fit(x, y)
+    model = regressor(**SHORTEST, likelihood="multivariate_normal").fit(x, y)
     mean, std = model.predict(x, return_std=True)
     assert mean.shape == std.shape == (200, 2)
     r_squared = 1.0 - np.mean((mean - y) ** 2, axis=0) / np.var(y, axis=0)

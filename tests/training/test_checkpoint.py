@@ -27,23 +27,21 @@ def test_what_was_written_is_read(tmp_path):
         np.testing.assert_array_equal(arrays[name], array)
 
 
-@pytest.mark.parametrize("length", [0, 10, 100, -1])
-def test_a_damaged_checkpoint_is_ignored(tmp_path, length):
-    checkpoints = Checkpoints(tmp_path, 30, "of this")
-    checkpoints.write(1, STATE, ARRAYS)
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:length])
-    with pytest.warns(UserWarning, match="is damaged and ignored"):
-        assert checkpoints.read() is None
-
-
-def test_an_altered_array_is_damage(tmp_path):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(lambda content, at=at: content[:at] for at in (0, 10, 100, -1)),
+        # A number of another value.
+        lambda content: content.replace(np.float32(5).tobytes(), b"?" * 4),
+    ],
+)
+def test_a_damaged_checkpoint_is_ignored(tmp_path, damage):
     checkpoints = Checkpoints(tmp_path, 30, "of this")
     checkpoints.write(1, STATE, ARRAYS)
     (path,) = tmp_path.iterdir()
     content = path.read_bytes()
-    kernel = ARRAYS["kernel"].tobytes()
-    path.write_bytes(content.replace(kernel, kernel[:-1] + b"?"))
+    path.write_bytes(damage(content))
+    assert path.read_bytes() != content
     with pytest.warns(UserWarning, match="is damaged and ignored"):
         assert checkpoints.read() is None
 

@@ -15,18 +15,8 @@ from tfbbb.tables import Schema, preprocessing
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training import loop
 from tfbbb.training.job_clock import Interrupted
-from tfbbb.training.loop import Steps
+from tfbbb.training.loop import Rounds, Steps
 from tfbbb.training.spec.training import EarlyStopping
-
-
-def test_an_epoch_has_exactly_its_batches():
-    model, seen = trainings.model(), []
-    outcome = trainings.train(model, epochs=3, report=seen.append)
-    ends = [(p.epoch, p.step) for p in seen if p.figures]
-    assert ends == [(1, 7), (2, 14), (3, 21)]
-    assert (seen[0].epochs, seen[0].steps) == (3, 21)
-    assert model.optimizer.iterations == 21
-    assert (outcome.epoch, outcome.best_epoch) == (3, 3)
 
 
 def test_xla_compiles_the_steps_if_asked():
@@ -81,9 +71,14 @@ def test_time_is_left_for_what_follows_the_steps(slow_steps):
 
 def test_the_reports_are_those_of_keras_on_the_same_batches():
     ours, reports = trainings.model(), []
-    trainings.train(
+    outcome = trainings.train(
         ours, epochs=2, held_out=trainings.held_out(), report=reports.append
     )
+    ends = [(p.epoch, p.step) for p in reports if p.figures]
+    assert ends == [(1, 7), (2, 14)]
+    assert (reports[0].epochs, reports[0].steps) == (2, 14)
+    assert ours.optimizer.iterations == 14
+    assert (outcome.epoch, outcome.best_epoch) == (2, 2)
     keras_own = trainings.model()
     history = keras_own.fit(
         trainings.rows().batches(trainings.BATCH_SIZE, seed=3),
@@ -120,14 +115,10 @@ def test_a_schedule_sets_the_temperature_of_every_step():
     np.testing.assert_allclose(layer.kl_weight.numpy(), 1 / trainings.ROWS, rtol=1e-6)
 
 
-def test_many_small_epochs_are_reported_some_fifty_times():
-    reports = []
-    trainings.train(
-        trainings.model(), epochs=450, batch_size=trainings.ROWS, report=reports.append
-    )
-    ends = [progress for progress in reports if progress.figures]
-    assert len(ends) == 50
-    assert ends[-1].epoch == 450
+def test_many_small_epochs_make_some_fifty_rounds():
+    rounds = Rounds.plan(trainings.model(), 450, 1, trainings.ROWS, None)
+    assert (rounds.number, rounds.steps) == (50, 450)
+    assert rounds.epochs_at(49) == 450
 
 
 def test_early_stopping_restores_the_weights_of_the_best_epoch():
@@ -152,13 +143,9 @@ def test_early_stopping_restores_the_weights_of_the_best_epoch():
 
 
 def test_early_stopping_looks_at_no_epoch_of_a_warmup():
-    outcome = trainings.train(
-        trainings.model(learning_rate=1e-9, kl_schedule=LinearWarmup(epochs=4)),
-        epochs=30,
-        held_out=trainings.held_out(),
-        early_stopping=EarlyStopping(patience=1, min_delta=1e6),
-    )
-    assert (outcome.best_epoch, outcome.epoch) == (5, 6)
+    model, rule = trainings.model(kl_schedule=LinearWarmup(epochs=4)), EarlyStopping()
+    rounds = Rounds.plan(model, 30, trainings.STEPS_PER_EPOCH, 8, rule)
+    assert rounds.early_stopping(model, rule).start_from_epoch == 4
 
 
 def test_early_stopping_without_held_out_rows_is_refused():
@@ -166,7 +153,9 @@ def test_early_stopping_without_held_out_rows_is_refused():
         trainings.train(trainings.model(), early_stopping=EarlyStopping())
 
 
-def test_diverging_training_ends_at_once_and_names_its_learning_rate():
+def test_diverging_training_ends_at_once_and_names_its_learning_rate(
+    compiled_functions,
+):
     model = trainings.model(learning_rate=1e30)
     with pytest.raises(TrainingDivergedError, match="learning_rate=1e\\+30"):
         trainings.train(model, epochs=1000)

@@ -52,13 +52,13 @@ def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(monke
     stages = []
     found = train_table(
         table(),
-        {"target": "y", "training": {"steps": 40}, "model": MODEL},
+        {"target": "y", "training": {"steps": 10}, "model": MODEL},
         report=lambda at: stages.append(at.stage),
     )
     assert len(found.held_out_rows) == 12
     assert stages[-1] == "4 members go on training"
     (kept,) = [trial for trial in found.recipe["tried"] if trial["kept"]]
     assert kept["temperature"] == found.recipe["chosen"]["temperature"]
-    # Of 40 steps, 16 are those of the trial.
-    assert found.recipe["steps"] == 40
+    # Of 10 steps, 4 are those of the trial.
+    assert found.recipe["steps"] == 10
     assert len(found.model.members) == 4

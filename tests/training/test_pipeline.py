@@ -139,6 +139,25 @@ def test_the_last_run_is_the_result(runs):
     assert trained.judgement["learned"]
 
 
+def test_counts_get_a_likelihood_of_counts_and_the_last_ones_measure_it():
+    generator = np.random.default_rng(3)
+    x, days = generator.uniform(-1, 1, 300), generator.permutation(300)
+    counts = generator.poisson(np.exp(1 + x) * generator.gamma(1.0, 1.0, 300))
+    model = {"hidden_units": [4], "members": 4}
+    run = start(model=model, training={"epochs": 2, "validation": {"time": "day"}})
+    run = replace(run, source=as_source({"x": x, "day": days, "y": counts}))
+    for step in STEPS:
+        run = step(run)
+    trained = result(run)
+    assert trained.spec.model.likelihood.name == "negative_binomial"
+    (kept,) = [trial for trial in trained.recipe["likelihoods"] if trial["kept"]]
+    assert kept["likelihood"] == "negative_binomial"
+    assert kept["gain"] > 2 * kept["standard_error"] > 0
+    assert trained.recipe["metrics_from"].startswith("the last 60 rows by 'day', from")
+    assert sorted(days[run.places]) == list(range(240, 300))
+    assert len(trained.log_likelihoods) == 60
+
+
 @pytest.mark.parametrize(
     ("with_target", "without_target", "validation"),
     [(4999, 7, {}), (5000, 0, {}), (5000, 7, {"fraction": 0.3})],

@@ -61,9 +61,10 @@ def test_rows_left_out_are_predicted_about_as_well_as_new_rows(of_numbers):
     assert 0.7 < rmse / of_numbers.metrics["rmse"] < 1.3
 
 
-def test_time_that_runs_out_ends_training_and_is_said():
-    training = {"max_seconds": 10, "epochs": 1000}
-    spec = {"target": "y", "model": SMALL, "training": training}
+def test_time_that_runs_out_ends_training_and_is_said(compiled_functions):
+    training = {"max_seconds": 10, "epochs": 1000, "kl_schedule": "constant"}
+    model = {**SMALL, "members": 2, "likelihood": "normal"}
+    spec = {"target": "y", "model": model, "training": training}
     noise = np.random.default_rng(1).normal(size=ROWS)
     # A trainer needed all the time to start.
     clock = JobClock(elapsed=10.0)
@@ -101,7 +102,7 @@ def decades():
     return {"y": y, **{f"x{i}": x[:, i] for i in range(30)}}
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [heavy_tailed_counts, decades])
 def test_no_mean_of_a_heavy_tailed_target_is_absurd(rows):
     training, model = {"steps": 150}, {"members": 4, "hidden_units": [16]}
@@ -141,25 +142,37 @@ def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     assert len({at.stage for at in reports}) == 3
 
 
+def line(**training):
+    """Trains on 20 rows of a line."""
+    x = np.linspace(-3.0, 3.0, 20)
+    y = 2 * x + np.random.default_rng(0).normal(0.0, 0.3, 20)
+    model = {"members": 4, "likelihood": "normal"}
+    trained = trained_table(
+        {"x": x, "y": y}, {"target": "y", "model": model, "training": training}
+    )
+    return x, y, trained
+
+
 def test_a_linear_network_is_tried_where_a_linear_model_competes():
-    rows = 20
-    x = np.linspace(-3.0, 3.0, rows)
-    y = 2 * x + np.random.default_rng(0).normal(0.0, 0.3, rows)
-    # A posterior of a line needs steps to become as narrow as Bayes' rule says.
-    spec = {"target": "y", "model": {"members": 4}, "training": {"steps": 600}}
-    trained = trained_table({"x": x, "y": y}, spec)
+    _, _, trained = line(steps=60, learning_rate=0.1, effort="quick")
     recipe = trained.recipe
     assert recipe["chosen"]["network"] == "linear"
     assert recipe["chosen"]["hidden_units"] == []
-    assert recipe["remarks"] == ["The table has 20 rows, so its figures are uncertain."]
-    # Bayes' rule: the variance of a line's mean is that of least squares, up to the
-    # covariance and the noise that a mean field and a Student t estimate lower.
     assert recipe["chosen"]["temperature"] == 1.0
-    design = np.stack([np.ones(rows), x], axis=1)
+    assert recipe["remarks"] == ["The table has 20 rows, so its figures are uncertain."]
+
+
+@pytest.mark.slow
+def test_a_linear_network_is_as_certain_as_the_rule_of_bayes():
+    # A posterior of a line needs steps to become as narrow as Bayes' rule says: the
+    # variance of a line's mean is that of least squares, up to the covariance that a
+    # mean field estimates lower.
+    x, y, trained = line(steps=600)
+    design = np.stack([np.ones(len(x)), x], axis=1)
     residuals = y - design @ np.linalg.lstsq(design, y)[0]
     inverse = np.linalg.inv(design.T @ design)
     leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
-    formula = leverage * np.sum(residuals**2) / (rows - 2)
+    formula = leverage * np.sum(residuals**2) / (len(x) - 2)
     inputs = trained.schema.inputs({"x": x})
     epistemic = trained.model.predictive(inputs).epistemic[:, 0]
     assert 0.4 < np.median(epistemic / formula) < 2.0
@@ -223,47 +236,32 @@ def test_classes_that_are_all_predicted_right_become_more_certain():
     assert trained.metrics["log_likelihood"] > choice["before"]["log_likelihood"]
 
 
-def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
-    generator = np.random.default_rng(3)
-    x = generator.uniform(-1, 1, 300)
-    rate = np.exp(1 + x) * generator.gamma(1.0, 1.0, 300)
-    ward = np.arange(300) % 20
-    counts = {"x": x, "ward": ward, "y": generator.poisson(rate)}
-    spec = {
-        "target": "y",
-        "model": {**SMALL, "members": 4},
-        "training": {"epochs": 3, "validation": {"group": "ward"}},
-    }
-    trained = trained_table(counts, spec)
-    recipe = trained.recipe
-    assert recipe["chosen"]["likelihood"]["name"] == "negative_binomial"
-    assert trained.spec.model.likelihood.name == "negative_binomial"
-    kept = [trial for trial in recipe["likelihoods"] if trial["kept"]]
-    assert [trial["likelihood"] for trial in kept] == ["negative_binomial"]
-    assert kept[0]["gain"] > 2 * kept[0]["standard_error"] > 0
-    assert recipe["split"] == {"by": "group", "column": "ward", "groups": 20}
-    assert recipe["metrics_from"] == (
-        "all 300 rows, each predicted by the 2 of 4 members that did not train on it "
-        "or on others of its 'ward', as they were before they went on with more rows"
-    )
-    assert [column.name for column in trained.schema.features] == ["x"]
-
-
-def test_the_last_rows_measure_a_training_by_time():
-    times = np.random.default_rng(0).permutation(ROWS)
-    spec = {
-        "target": "y",
-        "model": SMALL,
-        "training": {"epochs": 1, "validation": {"time": "day"}},
-    }
-    trained = trained_table(table().append_column("day", [times]), spec)
-    assert trained.recipe["metrics_from"].startswith(
-        "the last 24 rows by 'day', from 96 on, predicted by the 4 of 8 members that "
-        "trained on earlier rows alone"
-    )
-    assert len(trained.log_likelihoods) == 24
-    held_out = MemberRows.draw(90, (1.0,), 8, 0)
-    by_time = {"by": "time", "column": "day", "since": "90"}
-    assert _metrics_from(held_out, 30, by_time, False) == (
-        "the last 30 rows by 'day', from 90 on, which no member trained on"
-    )
+@pytest.mark.parametrize(
+    ("repeats", "split", "goes_on", "told"),
+    [
+        (
+            2,
+            {"by": "group", "column": "ward", "groups": 20},
+            True,
+            "all 30 rows, each predicted by the 2 of 8 members that did not train on "
+            "it or on others of its 'ward', as they were before they went on with more "
+            "rows",
+        ),
+        (
+            2,
+            {"by": "time", "column": "day", "since": "90"},
+            False,
+            "the last 30 rows by 'day', from 90 on, predicted by the 2 of 8 members "
+            "that trained on earlier rows alone",
+        ),
+        (
+            0,
+            {"by": "time", "column": "day", "since": "90"},
+            False,
+            "the last 30 rows by 'day', from 90 on, which no member trained on",
+        ),
+    ],
+)
+def test_the_rows_that_were_measured_are_told(repeats, split, goes_on, told):
+    members = MemberRows.draw(90, (1.0,), 8, repeats)
+    assert _metrics_from(members, 30, split, goes_on) == told

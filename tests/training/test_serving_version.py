@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.trained import trained_table
+from tests.trained import exported_table, trained_table
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.training import train_table
 from tfbbb.training.pipeline import WAITS
@@ -25,25 +25,31 @@ def table(seed):
 
 
 def spec(**training):
-    model = {"hidden_units": [8], "members": 4}
+    model = {"hidden_units": [8], "members": 4, "likelihood": "normal"}
+    training = {"kl_schedule": "constant", **training}
     return {"target": "y", "model": model, "training": training}
+
+
+SPEC = spec(epochs=40)
 
 
 @pytest.fixture(scope="module")
 def trained():
-    return trained_table(table(0), spec(epochs=40))
+    return trained_table(table(0), SPEC)
 
 
 @pytest.fixture(scope="module")
-def directory(trained, tmp_path_factory):
+def directory(tmp_path_factory):
     path = tmp_path_factory.mktemp("model")
-    trained.export(path)
+    exported_table(table(0), SPEC, path)
     return path
 
 
-def test_a_clearly_worse_version_waits(directory):
+def test_a_clearly_worse_version_waits(directory, compiled_functions):
     serving = ServingVersion.under(directory)
-    poor = spec(epochs=1, learning_rate=1e-4)
+    poor = spec(epochs=20, learning_rate=0.05)
+    # Its slope is about half of the true one.
+    poor["model"] |= {"hidden_units": [], "prior": {"name": "normal", "scale": 0.01}}
     trained = train_table(table(1), poor, serving=serving)
     judgement = trained.judgement
     assert judgement["comparisons"][NAME]["error"]["z"] < -2

@@ -254,15 +254,11 @@ def test_a_default_that_diverged_has_no_gain(train):
     assert diverged.describe()["test"]["gain"] is None
 
 
-def test_numbers_below_one_are_refused():
+def test_numbers_below_one_and_parent_versions_are_refused():
     with pytest.raises(ValueError, match="trials` must be a positive integer"):
         tune(rows(), SPEC, trials=0)
-
-
-def test_a_parent_version_is_refused():
-    spec = {**SPEC, "start_from": {"model": "houses", "version": 1}}
     with pytest.raises(SpecError, match="leave out `start_from`"):
-        tune(rows(), spec)
+        tune(rows(), {**SPEC, "start_from": {"model": "houses", "version": 1}})
 
 
 def test_tune_is_a_name_of_the_package():

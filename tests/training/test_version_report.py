@@ -1,19 +1,13 @@
 """The report of a version, with figures that other ways compute too."""
 
-import json
 import math
 from dataclasses import replace
 from itertools import count
 
 import numpy as np
 import pytest
-from pyarrow.csv import write_csv
 
 from tests.training.conftest import NOISE, ROWS, SLOPE, columns
-from tfbbb.cli.explain import explain_rows
-from tfbbb.cli.model_table import ModelTable
-from tfbbb.export import load
-from tfbbb.export.manifest import REPORT_FILE, Manifest
 from tfbbb.judging.explain.effects import effect
 from tfbbb.training.job_clock import JobClock
 
@@ -26,11 +20,6 @@ def report(of_numbers):
 @pytest.fixture(scope="module")
 def report_of_classes(of_classes):
     return replace(of_classes.report, seconds=1e9).to_dict()
-
-
-@pytest.fixture(scope="module")
-def exported(of_classes, tmp_path_factory):
-    return of_classes.export(tmp_path_factory.mktemp("kinds"))
 
 
 def test_rows_are_those_of_the_table(report):
@@ -139,21 +128,6 @@ def test_effects_have_the_spelling_of_the_table(report_of_classes):
     assert (new["kind"], new["values"]) == ("text", ["nein", "ja"])
     # The probability of "above" rises.
     assert new["mean"][0][0] < new["mean"][1][0]
-
-
-def test_the_command_spells_effects_as_the_table(exported, kinds, tmp_path):
-    write_csv(kinds, tmp_path / "kinds.csv")
-    given = ModelTable.read(exported, tmp_path / "kinds.csv")
-    found = explain_rows(given, load(exported), None, max_rows=30, num_samples=4)
-    (new,) = (part for part in found.effects if part.name == "new")
-    assert new.values == ("nein", "ja")
-
-
-def test_export_writes_the_report_and_its_hash(exported):
-    written = json.loads((exported / "assets.extra" / REPORT_FILE).read_text())
-    assert written["target"] == "kind"
-    assert f"assets.extra/{REPORT_FILE}" in Manifest.read(exported).files
-    Manifest.read(exported).verify(exported)
 
 
 def test_the_report_has_a_share_of_the_time():

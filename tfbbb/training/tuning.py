@@ -147,8 +147,8 @@ def tune(
     >>> spec = {
     ...     "target": "progression",
     ...     "features": ["bmi", "bp"],
-    ...     "model": {"hidden_units": [4], "members": 2, "likelihood": "normal"},
-    ...     "training": {"steps": 10, "kl_schedule": "constant"},
+    ...     "model": {"hidden_units": [], "members": 1, "likelihood": "normal"},
+    ...     "training": {"steps": 1, "kl_schedule": "constant"},
     ... }
     >>> tuned = tune(samples.diabetes(), spec, trials=2)
     >>> tuned.best.value >= tuned.default.value

@@ -17,6 +17,7 @@ def test_a_target_alone_is_a_job():
     assert spec.model.posterior.name == "mean_field_normal"
     assert spec.training.learning_rate.decay == "cosine"
     assert spec.start_from is None
+    assert job(target=["y"]) == spec
 
 
 def test_a_name_means_the_family_with_its_defaults():
@@ -100,6 +101,17 @@ def test_a_spec_can_not_be_changed():
         ({"features": ["a", "a"]}, "names the column 'a' 2 times"),
         ({"features": ["a", "y"]}, "the target 'y' cannot be a feature"),
         ({"target": ""}, "of a column, of 1 to 10000 characters"),
+        ({"target": ["a", "a"]}, "Names the column 'a' 2 times"),
+        ({"target": []}, "or a list of at most 50 names"),
+        ({"target": ["a", "b"], "features": ["b"]}, "the target 'b' cannot be a feat"),
+        ({"target": ["a", "b"], "task": "classification"}, "only if they are numbers"),
+        ({"event": "y"}, "cannot be the target"),
+        ({"event": "e", "exposure": "x"}, "name one only"),
+        ({"event": "e", "model": {"likelihood": "gamma"}}, "the likelihood 'gamma'"),
+        ({"exposure": "y"}, "cannot be the target"),
+        ({"exposure": "x", "features": ["x", "z"]}, "cannot be the feature"),
+        ({"exposure": "x", "model": {"likelihood": "beta"}}, "the likelihood 'beta'"),
+        ({"exposure": "x", "task": "classification"}, "received classification"),
         (
             {"task": "regression", "model": {"likelihood": "categorical"}},
             "the likelihood 'categorical' is for a classification",

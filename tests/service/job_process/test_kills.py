@@ -50,7 +50,7 @@ def wait_for_a_step(queue, job_id):
 def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     jobs = [submit([service], f"job-{number}") for number in range(2)]
     # So many steps that this job is not over when its process ends.
-    (long,) = submitted(queue, spec={"steps": 500}, priority=1)
+    (long,) = submitted(queue, spec={"steps": 600}, priority=1)
     wait_for_a_step(queue, long)
     service.kill("worker")
     # The next worker goes on from what the killed one has saved.

@@ -19,7 +19,7 @@ from tfbbb.tables.values import cell_text
 BLOCK_BYTES = 4 * 2**20
 CELLS_PER_BATCH = 2**16
 # In a hostile file each line has other keys: most cells, or the share that has values.
-_MOST_CELLS, _LEAST_FILLED = 2**26, 0.01
+_MOST_CELLS, _LEAST_FILLED = 2**26, 0.001
 
 _Row: TypeAlias = dict[str, Any]
 

@@ -8,31 +8,7 @@ def inferred(cells, name="a"):
     return infer_column(pa.table({name: pa.array(cells)}), name)[0]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "unit", "are_categories"),
-    [
-        (range(1, 13), "m", True),
-        (range(24), "h", True),
-        # Half-empty runs are no runs, but a few numbers may lack.
-        ([1, 2, 3, 5, 6, 7, 8, 9, 11, 12], "mo", True),
-        (range(1, 13), "kg", False),
-        (range(1, 13), " m", False),
-        ([0.5, *range(1, 13)], "m", False),
-        ([2, 3, 5], "L", False),
-        (range(1, 53), "w", False),
-    ],
-)
-def test_runs_of_small_numbers_with_letters_are_categories(
-    numbers, unit, are_categories
-):
-    column = inferred([f"{number}{unit}" for number in numbers] * 5)
-    assert (column.kind == "categorical") == are_categories
-    assert bool(column.remarks) == are_categories
-    column = inferred([f"{number}{unit}" for number in numbers] * 4)
-    assert column.kind == "numeric"
-
-
-@pytest.mark.parametrize("written", ["{}m", "m{}", "week {}", "{}-b"])
+@pytest.mark.parametrize("written", ["m{}", "week {}", "{}-b"])
 def test_numbered_categories_are_in_the_order_of_bare_ones(written):
     months = [*range(1, 13)] * 5
     bare = pa.array(map(str, months)).dictionary_encode()

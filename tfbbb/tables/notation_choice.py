@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
-import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column_words import AMOUNTS, naming, words
@@ -29,8 +28,7 @@ from tfbbb.tables.notations.date import (
 )
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding, choose_century
-from tfbbb.tables.notations.notation import Texts
-from tfbbb.tables.notations.number import NumberNotation, are_of_one_quantity
+from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.words import BooleanNotation, OrderedNotation, TextNotation
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.values import count_cells, drop_missing
@@ -88,30 +86,6 @@ def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
     if is_only_negative:
         return True
     return distance > (_RANGES if abs(value) > 99 else _RANGES_OF_TWO_DIGITS)
-
-
-# Numbers with letters that are categories: the last, how many of a run, and how often.
-_LAST_NUMBERED, _RUN_SHARE, _FEWEST_NUMBERED, _ROWS_PER_CATEGORY = 31, 0.75, 3, 5
-
-
-def _are_numbered_categories(texts: Texts, notation: NumberNotation) -> bool:
-    """Whether `1m` to `12m` and the like are categories: a run from 0 or 1."""
-    unit, distinct = notation.unit, texts.distinct
-    pattern = rf"^(\d|[1-9]\d){unit}$"
-    is_quantity = len(unit) > 1 and are_of_one_quantity([unit])
-    if not unit.isalpha() or is_quantity or notation.other_units:
-        return False
-    if not pc.all(pc.match_substring_regex(distinct, pattern)).as_py():
-        return False
-    numbers = texts.parse(notation).numbers
-    known = numbers[~np.isnan(numbers)]
-    run = np.unique(known)
-    return bool(
-        len(run) >= max(_FEWEST_NUMBERED, _RUN_SHARE * run[-1])
-        and run[0] <= 1
-        and run[-1] <= _LAST_NUMBERED
-        and len(known) >= _ROWS_PER_CATEGORY * len(run)
-    )
 
 
 class Choice(NamedTuple):
@@ -199,16 +173,6 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
             marked = infer_marks(cells.texts).notation or TextNotation()
             return replace(cast(TextNotation, marked), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts, cells.decimal_commas)
-    if isinstance(found.notation, NumberNotation) and _are_numbered_categories(
-        cells.texts, found.notation
-    ):
-        remark = (
-            f"Its whole numbers with {found.notation.unit!r}, such as "
-            f"{show_example(cells.texts.distinct)}, are read as categories; number "
-            "overrules this."
-        )
-        marks = infer_marks(cells.texts)
-        return marks.notation, (remark, *remarks_on(marks))
     if found.notation is not None:
         notation, remarks = without_sentinels(cells, found.notation)
         return notation, (*remarks_on(found), *remarks)

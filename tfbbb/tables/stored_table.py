@@ -25,7 +25,7 @@ class StoredTable:
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
         with _open_reader(self.path) as blocks:
-            self._schema = blocks.schema
+            self.schema: pa.Schema = blocks.schema
         self._latest: tuple[str, pa.ChunkedArray] | None = None
 
     @classmethod
@@ -57,14 +57,9 @@ class StoredTable:
             return cls.write(path, scan.batches())
 
     @property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
-        return self._schema
-
-    @property
     def column_names(self) -> list[str]:
         """Names of the columns, in their order."""
-        return self._schema.names
+        return list(self.schema.names)
 
     @functools.cached_property
     def num_rows(self) -> int:
@@ -103,7 +98,7 @@ class StoredTable:
                 blocks.get_batch(index).column(0)
                 for index in range(blocks.num_record_batches)
             ]
-        return pa.chunked_array(chunks, self._schema.field(place).type)
+        return pa.chunked_array(chunks, self.schema.field(place).type)
 
 
 @contextlib.contextmanager

@@ -215,14 +215,11 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
 
 def _rounded(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Rounds each value to five significant digits of its size."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         orders = np.floor(np.log10(sizes.astype(np.float64)))
-        has_size = np.isfinite(orders)
-        decimals = np.where(has_size, _DIGITS - 1 - orders, 0.0)
-        decimals = np.clip(decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
-        tens = 10.0 ** np.abs(decimals)
+        decimals = np.clip(_DIGITS - 1 - orders, -_MOST_DECIMALS, _MOST_DECIMALS)
         # Powers of ten are exact to 1e22, so that the quotient has the fewest digits.
-        up, down = decimals >= 0, decimals < 0
-        rounded = np.where(up, np.round(values * tens) / tens, values)
-        rounded = np.where(down, np.round(values / tens) * tens, rounded)
-    return np.where(has_size & np.isfinite(rounded), rounded, values)
+        tens = 10.0 ** np.abs(decimals)
+        up, down = np.round(values * tens) / tens, np.round(values / tens) * tens
+        rounded = np.where(decimals < 0, down, up)
+    return np.where(np.isfinite(orders) & np.isfinite(rounded), rounded, values)

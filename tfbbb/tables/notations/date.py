@@ -137,8 +137,6 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     for order, patterns in _NUMERIC.items()
 }
 _ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"
-# Of dates that are plain numbers.
-_FIRST_YEAR, _LAST_YEAR = 1800, 2199
 # As in POSIX: 69 to 99 are of the 20th century, 00 to 68 of the 21st.
 LAST_SHORT_YEAR = 2068
 
@@ -178,7 +176,9 @@ class DateNotation(Notation):
     def seconds(self, numbers: np.ndarray) -> np.ndarray:
         """Returns the seconds `[n]` of plain numbers, NaN if a number is no date."""
         if self.epoch == "digits":
-            return _seconds_of_digits(numbers, self.order)
+            whole = (numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < 10**8)
+            digits = pa.array(np.where(whole, numbers, 0).astype(np.int64))
+            return self.parse(digits.cast(pa.string())).numbers
         seconds = np.where(np.isfinite(numbers), numbers, np.nan)
         return np.floor(seconds / 1000.0 if self.epoch == "milliseconds" else seconds)
 
@@ -276,27 +276,6 @@ def _days_of_week(
     thursday_in_year = monday + 3 < _days(year + 1, ones, ones)
     wrong = (week < 1) | ~thursday_in_year
     return np.where(wrong, np.nan, monday + weekday - 1)
-
-
-def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
-    """Returns the seconds `[n]` of 20220331 and 202203, NaN of other numbers."""
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
-    whole &= (numbers >= 0) & (numbers < 10**8)
-    digits = np.where(whole, numbers, 0).astype(np.int64)
-    if order == "year-first":
-        # A month is its first day.
-        digits = np.where(digits < 10**6, 100 * digits + 1, digits)
-        year, month, day = digits // 10_000, digits // 100 % 100, digits % 100
-    else:
-        first, second, year = (
-            digits // 1_000_000,
-            digits // 10_000 % 100,
-            digits % 10_000,
-        )
-        month, day = (first, second) if order == "month-first" else (second, first)
-    known = (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)
-    days = _days(np.where(known, year, 1970), month, day)
-    return np.where(known, 86400.0 * days, np.nan)
 
 
 def _zone_seconds(zones: pa.Array) -> np.ndarray:

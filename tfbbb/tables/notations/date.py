@@ -177,8 +177,9 @@ class DateNotation(Notation):
         """Returns the seconds `[n]` of plain numbers, NaN if a number is no date."""
         if self.epoch == "digits":
             whole = (numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < 10**8)
-            digits = pa.array(np.where(whole, numbers, 0).astype(np.int64))
-            return self.parse(digits.cast(pa.string())).numbers
+            digits = np.where(whole, numbers, 0).astype(np.int64)
+            digits, places = np.unique(digits, return_inverse=True)
+            return self.parse(pa.array(digits).cast(pa.string())).numbers[places]
         seconds = np.where(np.isfinite(numbers), numbers, np.nan)
         return np.floor(seconds / 1000.0 if self.epoch == "milliseconds" else seconds)
 

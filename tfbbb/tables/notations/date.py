@@ -314,6 +314,9 @@ def find_compact_dates(numbers: np.ndarray) -> tuple[DateNotation, str] | None:
         seconds = notation.seconds(numbers)
         if not np.isnan(seconds).any() and _differ(seconds, fewest):
             fitting.append(notation)
+            if notation.order == "year-first":
+                # Every order reads what the first reads.
+                break
     if not fitting:
         return None
     chosen = fitting[0]

@@ -49,22 +49,16 @@ def split(
         )
     generator = np.random.default_rng(seed)
     order = generator.permutation(num_rows)
+    classes = np.zeros(num_rows, int)
+    if stratify is not None:
+        classes = _codes(stratify, num_rows, "stratify", "class")
     if groups is not None:
         codes = _codes(groups, num_rows, "groups", "group")
-        classes = np.zeros_like(codes)
-        if stratify is not None:
-            classes = _codes(stratify, num_rows, "stratify", "class")
         test = _choose_groups(codes, classes, fraction, generator)[codes]
-        return order[~test[order]], order[test[order]]
-    if stratify is None:
-        (count,) = _count_test_rows(np.array([num_rows]), fraction)
-        return order[count:], order[:count]
-    classes = _codes(stratify, num_rows, "stratify", "class")
-    sizes = np.bincount(classes)
-    test = np.zeros(num_rows, dtype=bool)
-    for index, count in enumerate(_count_test_rows(sizes, fraction)):
-        members = order[classes[order] == index]
-        test[members[:count]] = True
+    else:
+        test = np.zeros(num_rows, dtype=bool)
+        for index, count in enumerate(_count_test_rows(np.bincount(classes), fraction)):
+            test[order[classes[order] == index][:count]] = True
     return order[~test[order]], order[test[order]]
 
 

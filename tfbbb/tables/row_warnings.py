@@ -18,20 +18,14 @@ from tfbbb.tables.values import MISSING_DATE
 class ReadColumns(dict[str, np.ndarray]):
     """The values of columns by name, as `Column.values` returns them."""
 
-    def __init__(
-        self,
-        values: dict[str, np.ndarray],
-        unreadable: dict[str, list[tuple[int, str]]] | None = None,
-    ):
-        super().__init__(values)
-        self.unreadable = unreadable or {}
+    def __init__(self) -> None:
+        super().__init__()
+        self.unreadable: dict[str, list[tuple[int, str]]] = {}
 
     @classmethod
     def read(cls, columns: Iterable[Column], table: ColumnSource) -> "ReadColumns":
         """Reads columns of a table; cells that cannot be read count as missing."""
-        values: dict[str, np.ndarray] = {}
-        unreadable, errors = {}, []
-        columns = list(columns)
+        found, errors, columns = cls(), [], list(columns)
         check_columns_exist(table, (x.name for x in columns), role="feature")
         for column in columns:
             try:
@@ -39,16 +33,16 @@ class ReadColumns(dict[str, np.ndarray]):
             except TableError as error:
                 errors.append(str(error))
                 continue
-            values[column.name] = parsed.inputs(column.dtype)
+            found[column.name] = parsed.inputs(column.dtype)
             if parsed.unreadable is not None:
-                cells = column.cells(table)
-                unreadable[column.name] = [
-                    (int(row), _describe(column, cells.values[int(row)].as_py()))
-                    for row in np.flatnonzero(parsed.unreadable)
+                cells = column.cells(table).values
+                found.unreadable[column.name] = [
+                    (row, _describe(column, cells[row].as_py()))
+                    for row in np.flatnonzero(parsed.unreadable).tolist()
                 ]
         if errors:
             raise TableError(" ".join(errors))
-        return cls(values, unreadable)
+        return found
 
     def describe_unreadable(self, *without: str) -> str:
         """Returns a sentence on the first unreadable cell of each column."""

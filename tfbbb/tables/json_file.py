@@ -58,35 +58,34 @@ class JsonFile:
         with self._path.open("rb") as file:
             for number in itertools.count(1):
                 line = file.readline(BLOCK_BYTES + 1)
-                where = f"{self._path}: line {number}"
                 if len(line) > BLOCK_BYTES:
                     raise TableError(
-                        f"{where} is longer than {BLOCK_BYTES} bytes; write one object "
-                        "per line."
+                        f"{self._path}: line {number} is longer than {BLOCK_BYTES} "
+                        "bytes; write one object per line."
                     )
                 if not line:
                     return
                 if line := line.strip():
-                    yield _parse(where, line)
+                    yield _parse(self._path, number, line)
 
 
-def _parse(where: str, line: bytes) -> _Row:
+def _parse(path: Path, number: int, line: bytes) -> _Row:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:
-        row = _parse_line(where, line)
+        row = _parse_line(f"{path}: line {number}", line)
     if not isinstance(row, dict):
         raise TableError(
-            f"{where} is not a JSON object; write one object per line, such as "
-            f'{{"age": 36}}. Received: {line[:40].decode()!r}'
+            f"{path}: line {number} is not a JSON object; write one object per line, "
+            f'such as {{"age": 36}}. Received: {line[:40].decode()!r}'
         )
     if b"[" in line or line.count(b"{") > 1:
         for name, value in row.items():
             if isinstance(value, dict | list):
                 raise TableError(
-                    f"{where} has an object or an array at the key {name!r}, but must "
-                    "have a number, a text, a boolean or null; write its parts as keys "
-                    "of their own, or leave the key out."
+                    f"{path}: line {number} has an object or an array at the key "
+                    f"{name!r}, but must have a number, a text, a boolean or null; "
+                    "write its parts as keys of their own, or leave the key out."
                 )
     return row
 

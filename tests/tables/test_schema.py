@@ -376,6 +376,13 @@ def test_warnings_name_values_that_training_did_not_have():
     ]
 
 
+def test_a_table_without_rows_has_no_targets():
+    schema = Schema.infer(table_of(), "y")
+    assert schema.targets(table_of().slice(0, 0)).shape == (0, 1)
+    schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
+    assert schema.targets(table_of(y=["a", "b"] * 6).slice(0, 0)).shape == (0,)
+
+
 def test_an_unknown_class_is_refused_with_its_row():
     schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
     with pytest.raises(

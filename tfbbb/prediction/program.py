@@ -16,12 +16,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import Sizes
-from tfbbb.prediction.compiled import (
-    compiled_if_repeated,
-    fast_call,
-    to_specs,
-    traced,
-)
+from tfbbb.prediction.compiled import compiled_if_repeated, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
 from tfbbb.prediction.dropout import is_dropout
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
@@ -63,9 +58,10 @@ class Program:
     """A prediction as functions of tensors and of the model's variables.
 
     `moments`, `draws`, `outputs` and `answer` are pure: exports trace them.
-    `passes` compiles them, once for any number of rows, as functions of the values of
-    the variables, and reads the present values. The passes keep the moments of weights,
-    the noise and the drawn weights for the next prediction, until the variables change.
+    `passes` makes them functions of the values of the variables, which are compiled
+    once for any number of rows if they are repeated, and reads the present values. The
+    passes keep the moments of weights, the noise and the drawn weights for the next
+    prediction, until the variables change.
 
     One likelihood for a model of several outputs makes the outputs members of one
     mixture: see `tfbbb.average`.
@@ -477,7 +473,7 @@ def _reader(variables: Sequence[Sequence[keras.Variable]]) -> Callable[[], Snaps
 
     if any(_is_distributed(variable) for part in variables for variable in part):
         return lambda: Snapshot(read())
-    call = fast_call(traced(read))
+    call = compiled_if_repeated(read, lambda: traced(read))
     return lambda: Snapshot(call())
 
 

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from service.shared.database import Database, create_tables
 from service.shared.settings import Settings
+from tests.cli.commands import succeeded
 from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.tables.writing import write_table
@@ -23,6 +24,12 @@ def tfbbb(tmp_path, monkeypatch):
     return lambda *arguments, input=None: runner.invoke(
         app, [str(a) for a in arguments], input=input
     )
+
+
+@pytest.fixture
+def run(tfbbb):
+    """Runs a command line that succeeds."""
+    return lambda *arguments, **options: succeeded(tfbbb(*arguments, **options))
 
 
 @pytest.fixture

@@ -23,11 +23,10 @@ def short_training(monkeypatch):
 @pytest.mark.parametrize(
     "versions", [[1], pytest.param([1, 2], marks=pytest.mark.slow)]
 )
-def test_the_demo_runs_repeatedly(tfbbb, tmp_path, versions):
+def test_the_demo_runs_repeatedly(run, tmp_path, versions):
     handler = signal.getsignal(signal.SIGTERM)
     for version in versions:
-        result = tfbbb("demo")
-        assert result.exit_code == 0, result.output
+        result = run("demo")
         assert f"published diabetes, version {version}, after" in result.stdout
         assert "% of the targets are in their 90 % interval." in result.stdout
         # Words of a newcomer.

@@ -16,11 +16,10 @@ from tfbbb.tables.writing import write_table
 
 
 def test_a_model_is_judged_beside_the_baselines_of_its_training(
-    tfbbb, data, table, regression
+    run, data, table, regression
 ):
     path, trained = regression
-    result = tfbbb("evaluate", path, data, "--json")
-    assert result.exit_code == 0, result.output
+    result = run("evaluate", path, data, "--json")
     judged = json.loads(result.stdout)
     inputs, targets = trained.schema.inputs(table), trained.schema.targets(table)
     prediction = load(path / "1").predictive(inputs)
@@ -100,21 +99,17 @@ def test_a_column_that_cannot_be_read_is_said_and_ends_with_3(
     assert judged["warnings"][0].startswith(said)
 
 
-def test_targets_far_from_those_of_training_are_said(
-    tfbbb, table, regression, tmp_path
-):
+def test_targets_far_from_those_of_training_are_said(run, table, regression, tmp_path):
     place = table.column_names.index("effect")
     hundredfold = pc.multiply(table["effect"], 100.0)
     write_table(table.set_column(place, "effect", hundredfold), tmp_path / "pct.csv")
-    result = tfbbb("evaluate", regression[0], "pct.csv", "--num-samples", "10")
-    assert result.exit_code == 0, result.output
+    result = run("evaluate", regression[0], "pct.csv", "--num-samples", "10")
     warning = r"Warning: The target 'effect' is about \d{3} in these rows, and 5\.\d+ ±"
     assert re.search(warning, result.stdout)
 
 
-def test_an_explanation_names_the_column_that_matters(tfbbb, data, table, regression):
-    result = tfbbb("explain", regression[0], data, "--json", "--num-samples", "20")
-    assert result.exit_code == 0, result.output
+def test_an_explanation_names_the_column_that_matters(run, data, table, regression):
+    result = run("explain", regression[0], data, "--json", "--num-samples", "20")
     found = json.loads(result.stdout)
     # The effect is the dose, and 1 more in one of two wards.
     assert found["importance"][0]["name"] == "dose (mg)"
@@ -128,11 +123,10 @@ def test_an_explanation_names_the_column_that_matters(tfbbb, data, table, regres
 
 
 def test_without_targets_effects_and_rows_are_explained(
-    tfbbb, table, classification, tmp_path
+    run, table, classification, tmp_path
 ):
     write_table(table.drop_columns("cured"), tmp_path / "new.csv")
-    result = tfbbb("explain", classification[0], "new.csv", "--rows", "20")
-    assert result.exit_code == 0, result.output
+    result = run("explain", classification[0], "new.csv", "--rows", "20")
     assert "20 of 60 rows" in result.stdout
     assert "no importance can be measured" in result.stdout
     assert "of yes" in result.stdout
@@ -141,11 +135,10 @@ def test_without_targets_effects_and_rows_are_explained(
 
 @pytest.mark.parametrize("name", ["regression", "classification"])
 def test_a_report_of_a_table_has_the_form_of_a_version_s_report(
-    tfbbb, data, table, request, name
+    run, data, table, request, name
 ):
     path, trained = request.getfixturevalue(name)
-    result = tfbbb("report", path, data, "--num-samples", "20")
-    assert result.exit_code == 0, result.output
+    result = run("report", path, data, "--num-samples", "20")
     report = json.loads(result.stdout)
     stored = (path / "1" / MANIFEST_PATH).with_name(REPORT_FILE)
     of_version = json.loads(stored.read_bytes())

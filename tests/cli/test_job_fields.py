@@ -26,6 +26,8 @@ def fields(spec=None, **options):
         ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),
         ("learning_rate", 0.1, {"training": {"learning_rate": {"initial": 0.1}}}),
         ("start_from", 3, {"start_from": {"model": "name", "version": 3}}),
+        ("validation_time", "t", {"training": {"validation": {"time": "t"}}}),
+        ("validation_group", "g", {"training": {"validation": {"group": "g"}}}),
     ],
 )
 def test_options_are_fields_of_a_job(option, value, expected):
@@ -74,15 +76,6 @@ def test_an_option_overrides_the_same_field_of_a_file(tmp_path):
     path.write_text(json.dumps({"training": {"steps": 50}}))
     with pytest.raises(CommandError, match="epochs"):
         fields(path, epochs=3)
-
-
-def test_options_of_the_validation_are_fields():
-    given = fields(validation_time="sold", validation_fraction=0.2)
-    assert given["training"] == {"validation": {"time": "sold", "fraction": 0.2}}
-    assert fields(validation_group="ward")["training"]["validation"] == {
-        "group": "ward"
-    }
-    assert "training" not in fields()
 
 
 def test_a_column_that_decides_is_a_feature_only_by_name():

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.cli.commands import refusal
+from tests.cli.commands import refusal, sentence
 
 pytestmark = pytest.mark.usefixtures("service_data")
 
@@ -15,24 +15,19 @@ def create_admin(tfbbb, name="ci"):
     return made.partition(".")[0]
 
 
-def test_create_prints_the_secret_that_list_hides(tfbbb):
-    made = tfbbb("keys", "create", "a robot", "--scope", "predict", "--scope", "train")
-    assert made.exit_code == 0, made.output
+def test_create_prints_the_secret_that_list_hides(tfbbb, run):
+    scopes = ("--scope", "predict", "--scope", "train")
+    made = run("keys", "create", "a robot", *scopes, "--days", "1")
     assert re.fullmatch(r"tfbbb-[0-9a-f]{8}\.[\w-]{43}\n", made.stdout)
     prefix, _, secret = made.stdout.strip().partition(".")
     listed = tfbbb("keys", "list").stdout
-    assert secret not in listed
-    for word in (prefix, "a robot", "predict, train", "never", "valid"):
+    for word in (prefix, "a robot", "predict, train", "valid"):
         assert word in listed
-
-
-def test_list_prints_json(tfbbb):
-    made = tfbbb("keys", "create", "a robot", "--scope", "train", "--days", "1")
-    prefix, _, secret = made.stdout.strip().partition(".")
-    listed = tfbbb("keys", "list", "--json").stdout
-    assert secret not in listed
-    (key,) = json.loads(listed)
-    assert (key["prefix"], key["scopes"], key["state"]) == (prefix, ["train"], "valid")
+    as_json = tfbbb("keys", "list", "--json").stdout
+    assert secret not in listed + as_json
+    (key,) = json.loads(as_json)
+    assert (key["prefix"], key["state"]) == (prefix, "valid")
+    assert key["scopes"] == ["predict", "train"]
     assert datetime.fromisoformat(key["expires_at"]) > datetime.now(UTC)
 
 
@@ -40,7 +35,9 @@ def test_a_key_is_revoked_by_its_prefix(tfbbb):
     prefix = create_admin(tfbbb)
     create_admin(tfbbb, "another")
     assert tfbbb("keys", "revoke", prefix).stdout == f"revoked {prefix}\n"
-    assert "revoked" in tfbbb("keys", "list").stdout
+    listed = tfbbb("keys", "list").stdout
+    assert "revoked" in listed
+    assert "never" in listed
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan"])
@@ -60,8 +57,7 @@ def test_a_key_must_expire_in_the_future(tfbbb, days):
 )
 def test_an_error_is_one_sentence(tfbbb, arguments, message):
     result = tfbbb("keys", *arguments)
-    assert message in refusal(result)
-    assert result.stderr.count("\n") == 1
+    assert message in sentence(result)
 
 
 @pytest.mark.parametrize("name", ["[bold]a[/x]", "predictions of every night " * 5])

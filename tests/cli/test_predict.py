@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.commands import refusal
+from tests.cli.commands import refusal, sentence, succeeded
 from tests.exported_models import write_regression
 from tfbbb.cli import app
 from tfbbb.export import load
@@ -31,17 +31,15 @@ def column(table, name):
 def printed(regression, data):
     """What `tfbbb predict` prints for the version and the table, without options."""
     version = regression[0] / "1"
-    result = CliRunner().invoke(app, ["predict", str(version), str(data)])
-    assert result.exit_code == 0, result.output
+    result = succeeded(CliRunner().invoke(app, ["predict", str(version), str(data)]))
     return result.stdout
 
 
 def test_a_regression_prints_both_variances_and_an_interval(
-    tfbbb, data, table, regression
+    run, data, table, regression
 ):
     path, trained = regression
-    result = tfbbb("predict", path, data, "--level", "0.8")
-    assert result.exit_code == 0, result.output
+    result = run("predict", path, data, "--level", "0.8")
     answers = parsed(result.stdout)
     assert answers.column_names == [
         *("mean", "std", "lower_80", "upper_80", "epistemic", "aleatoric"),
@@ -68,11 +66,10 @@ def test_a_regression_prints_both_variances_and_an_interval(
 
 
 def test_a_classification_prints_class_names_and_probabilities(
-    tfbbb, data, table, classification
+    run, data, table, classification
 ):
     path, trained = classification
-    result = tfbbb("predict", path, data, "--num-samples", "20", "--seed", "3")
-    assert result.exit_code == 0, result.output
+    result = run("predict", path, data, "--num-samples", "20", "--seed", "3")
     answers = parsed(result.stdout)
     assert answers.column_names == [
         *("class", "probability_no", "probability_yes"),
@@ -88,12 +85,11 @@ def test_a_classification_prints_class_names_and_probabilities(
 
 
 def test_sets_and_densities_of_known_targets_are_printed(
-    tfbbb, data, table, classification, regression
+    tfbbb, run, data, table, classification, regression
 ):
     path, trained = classification
     options = ("--prediction-sets", "--level", "0.7", "--log-prob")
-    result = tfbbb("predict", path, data, *options)
-    assert result.exit_code == 0, result.output
+    result = run("predict", path, data, *options)
     answers = parsed(result.stdout)
     assert {"prediction_set_70", "log_prob"} < set(answers.column_names)
     model = load(path / "1")
@@ -121,7 +117,7 @@ def test_sets_and_densities_of_known_targets_are_printed(
 
 
 def test_targets_that_are_no_numbers_have_no_density_but_a_warning(
-    tfbbb, table, regression, tmp_path
+    tfbbb, run, table, regression, tmp_path
 ):
     path, trained = regression
     name = trained.schema.target.name
@@ -132,40 +128,31 @@ def test_targets_that_are_no_numbers_have_no_density_but_a_warning(
     odd = [cells[0], "unknown", "1e30", ""]
     write_table(some.set_column(place, name, [odd]), tmp_path / "some.csv")
     known = parsed(tfbbb("predict", path, "known.csv", "--log-prob").stdout)
-    result = tfbbb("predict", path, "some.csv", "--log-prob")
-    assert result.exit_code == 0, result.output
+    result = run("predict", path, "some.csv", "--log-prob")
     note = f"1 of 4 rows has a {name!r} that is not a number, such as 'unknown' in row"
     assert f"{note} 2; such a row has no log_prob." in result.stderr
     answers = parsed(result.stdout)
     expected = known["log_prob"].to_pylist()
     assert answers["log_prob"].to_pylist() == [expected[0], None, None, None]
-    assert answers["warnings"].to_pylist() == [
-        "",
-        "The target 'unknown' is not a number; it has no log_prob.",
-        "The target 1e+30 is outside of what the model predicts (finite numbers, 1e+18 "
-        "at most in size); it has no log_prob.",
-        "",
-    ]
+    first, unknown, _, missing = answers["warnings"].to_pylist()
+    assert unknown == "The target 'unknown' is not a number; it has no log_prob."
+    assert first == missing == ""
     alone = some.slice(0, 1).set_column(place, name, [["unknown"]])
     write_table(alone, tmp_path / "alone.csv")
     result = tfbbb("predict", path, "alone.csv", "--log-prob")
     assert parsed(result.stdout)["log_prob"].to_pylist() == [None]
     result = tfbbb("evaluate", path, "alone.csv")
     assert "'unknown' in row 1; no row has a target to use." in refusal(result)
-    result = tfbbb("evaluate", path, "some.csv")
-    assert result.exit_code == 0, result.output
+    result = run("evaluate", path, "some.csv")
     assert f"{note} 2; such rows are left out." in result.stderr
     assert f"1 of 4 rows have no {name!r} and are left out." in result.stderr
     assert f"{name!r} of 1 row:" in result.stdout
 
 
-def test_output_files_hold_the_rows_of_stdout(
-    tfbbb, data, regression, printed, tmp_path
-):
+def test_output_files_hold_the_rows_of_stdout(run, data, regression, printed, tmp_path):
     path, _ = regression
     for name in ("answers.csv", "answers.parquet"):
-        result = tfbbb("predict", path, data, "--output", name)
-        assert result.exit_code == 0, result.output
+        result = run("predict", path, data, "--output", name)
         assert result.stdout == ""
         assert f"60 rows written to {name}" in result.stderr
         shown = with_sensible_digits(read_table(tmp_path / name))
@@ -177,32 +164,29 @@ def test_output_files_hold_the_rows_of_stdout(
 
 
 def test_identifiers_and_kept_columns_stand_before_several_intervals(
-    tfbbb, table, regression, tmp_path
+    run, table, regression, tmp_path
 ):
     names = [f"p{row}" for row in range(table.num_rows)]
     write_table(table.append_column("patient", pa.array(names)), tmp_path / "new.csv")
     ends = ["lower_50", "upper_50", "lower_90", "upper_90"]
     options = ("--intervals", "50,90", "--output")
-    result = tfbbb("predict", regression[0], "new.csv", *options, "few.parquet")
-    assert result.exit_code == 0, result.output
+    run("predict", regression[0], "new.csv", *options, "few.parquet")
     few = read_table(tmp_path / "few.parquet")
     assert few.column_names[0] == "patient"
     assert few["patient"].to_pylist() == names
     assert few.column_names[3:7] == ends
     widths = [column(few, f"upper_{p}") - column(few, f"lower_{p}") for p in (50, 90)]
     assert np.all(widths[0] < widths[1])
-    result = tfbbb("predict", regression[0], "new.csv", "--keep", *options, "all.jsonl")
-    assert result.exit_code == 0, result.output
+    run("predict", regression[0], "new.csv", "--keep", *options, "all.jsonl")
     first = json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])
     assert list(first) == [*table.column_names, "patient", *few.column_names[1:]]
     assert first["mean"] == pytest.approx(column(few, "mean")[0], rel=1e-3)
 
 
-def test_a_model_without_familiarity_is_told(tfbbb, tmp_path):
+def test_a_model_without_familiarity_is_told(run, tmp_path):
     write_regression(tmp_path / "older")
     (tmp_path / "rows.csv").write_text("age,bmi,bp\n1,2,3\n")
-    result = tfbbb("predict", "older", "rows.csv")
-    assert result.exit_code == 0, result.output
+    result = run("predict", "older", "rows.csv")
     assert "familiarity" not in parsed(result.stdout).column_names
     assert "no reference of its training rows" in result.stderr
 
@@ -250,9 +234,10 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn([{sys.executable!r}, "-c", {predict
     assert "and 40 rows more; --output writes all rows" in shown
 
 
-def test_standard_input_has_the_answers_of_the_file(tfbbb, data, regression, printed):
-    answer = tfbbb("predict", regression[0], "-", input=data.read_bytes())
-    assert answer.exit_code == 0, answer.output
+def test_standard_input_has_the_answers_of_the_file(
+    tfbbb, run, data, regression, printed
+):
+    answer = run("predict", regression[0], "-", input=data.read_bytes())
     assert answer.stdout == printed
     command = ("predict", regression[0], data, "--output")
     assert tfbbb(*command, "-").stdout == printed
@@ -284,13 +269,12 @@ def changed(table, name, values):
 
 
 def test_missing_and_unseen_values_are_predicted_with_a_warning(
-    tfbbb, table, regression, tmp_path
+    run, table, regression, tmp_path
 ):
     asked = changed(table, "ward", ["a", "b", None] * 20)
     asked = changed(asked, "dose (mg)", ["5", "5", "5", "x", "99", "5"] * 10)
     write_table(asked, tmp_path / "asked.csv")
-    result = tfbbb("predict", regression[0], "asked.csv")
-    assert result.exit_code == 0, result.output
+    result = run("predict", regression[0], "asked.csv")
     answers = pa.csv.read_csv(io.BytesIO(result.stdout_bytes))
     warnings = answers["warnings"].to_pylist()
     doubtful = f"{sum(map(bool, warnings))} of {len(warnings)} rows"
@@ -331,8 +315,7 @@ def test_a_missing_model_table_or_directory_is_named(
     model = regression[0] if model == "MODEL" else model
     data = request.getfixturevalue("data") if data == "DATA" else data
     result = tfbbb("predict", model, data, *options)
-    assert message in refusal(result)
-    assert result.stderr.count("\n") == 1
+    assert message in sentence(result)
 
 
 def test_a_level_must_be_a_probability(tfbbb, data, regression):

@@ -9,7 +9,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Dataset, Job
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.cli.commands import refusal
+from tests.cli.commands import refusal, succeeded
 from tests.service.queued import leased
 from tests.service.sandboxed import reading_here
 from tests.service.serving import ADMIN_KEY, serving
@@ -58,12 +58,8 @@ def remote(service, tmp_path, monkeypatch):
 
 
 def submit(remote, *options):
-    result = remote(
-        *("train", "houses.csv", "--target", "price", "--name", "houses", "--detach"),
-        *options,
-    )
-    assert result.exit_code == 0, result.output
-    return result.stdout.strip()
+    known = ("--target", "price", "--name", "houses", "--detach")
+    return succeeded(remote("train", "houses.csv", *known, *options)).stdout.strip()
 
 
 def spec_of(queue, job_id):
@@ -81,8 +77,7 @@ def run_through(queue, end):
 
 
 def test_a_table_is_uploaded_once_under_any_name(remote):
-    first = remote("upload", "houses.csv")
-    assert first.exit_code == 0, first.output
+    first = succeeded(remote("upload", "houses.csv"))
     assert "houses.csv: 30 rows, 3 columns" in first.stderr
     again = remote("upload", "houses.csv")
     assert again.stdout == first.stdout

@@ -52,12 +52,10 @@ def test_each_column_has_a_line_with_its_kind_and_values(capsys):
     ]
 
 
-def test_a_table_is_inspected_with_and_without_a_target(tfbbb, data):
-    result = tfbbb("inspect", data, "--column", "ward=text")
-    assert result.exit_code == 0, result.output
+def test_a_table_is_inspected_with_and_without_a_target(run, data):
+    result = run("inspect", data, "--column", "ward=text")
     assert "60 rows" in result.stdout
-    result = tfbbb("inspect", data, "--target", "effect", "--json")
-    assert result.exit_code == 0, result.output
+    result = run("inspect", data, "--target", "effect", "--json")
     entries = {each["name"]: each for each in json.loads(result.stdout)}
     assert entries["effect"]["role"] == "target"
     assert entries["ward"]["kind"] == "text"

@@ -38,34 +38,23 @@ def test_a_service_that_fails_to_start_reports_the_reason(tmp_path):
 def test_a_service_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
     started = []
     popen = subprocess.Popen
-
-    def stubborn(command, **arguments):
-        port = command[command.index("--port") + 1]
-        started.append(popen([sys.executable, "-c", STUBBORN, port], **arguments))
-        return started[0]
-
-    monkeypatch.setattr("subprocess.Popen", stubborn)
-    monkeypatch.setattr("tfbbb.cli.running_service._SECONDS_TO_STOP", 0.2)
-    with running_service(tmp_path) as service:
-        assert httpx.get(service.url, timeout=60).status_code == 200
-    assert started[0].returncode == -signal.SIGKILL
-
-
-def test_no_other_program_can_take_the_port_before_the_service(tmp_path, monkeypatch):
-    popen = subprocess.Popen
     with contextlib.ExitStack() as others:
 
-        def late(command, **arguments):
+        def stubborn(command, **arguments):
             port = int(command[command.index("--port") + 1])
-            if port:  # Another program listens there first.
+            # Another program would take a port that was chosen before the service.
+            if port:
                 other = socket.create_server(("127.0.0.1", port))
                 others.enter_context(other)
-            return popen([sys.executable, "-c", STUBBORN, str(port)], **arguments)
+            command = [sys.executable, "-c", STUBBORN, str(port)]
+            started.append(popen(command, **arguments))
+            return started[0]
 
-        monkeypatch.setattr("subprocess.Popen", late)
+        monkeypatch.setattr("subprocess.Popen", stubborn)
         monkeypatch.setattr("tfbbb.cli.running_service._SECONDS_TO_STOP", 0.2)
         with running_service(tmp_path) as service:
             assert httpx.get(service.url, timeout=60).status_code == 200
+    assert started[0].returncode == -signal.SIGKILL
 
 
 def test_sigterm_ends_the_service_with_the_program(tmp_path):

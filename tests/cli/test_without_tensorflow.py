@@ -3,9 +3,6 @@
 import os
 import pkgutil
 import shutil
-import subprocess
-import sys
-import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +12,8 @@ import pytest
 import scipy
 
 from tests.cli.commands import run_commands
-from tests.ports import accepts, free_port
-from tests.service.serving import ADMIN_KEY, AS_ADMIN, wait_until_ready
+from tfbbb.cli.running_service import running_service
+from tfbbb.client import Client
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
 
 ROOT = Path(__file__).parents[2]
@@ -113,56 +110,28 @@ for name in {names}:
 
 
 def test_a_service_predicts_and_keeps_jobs_in_the_queue(
-    environment, regression, needing, data, tmp_path
+    environment, regression, needing, data, tmp_path, monkeypatch
 ):
-    models, port = tmp_path / "models", free_port()
+    models = tmp_path / "models"
     shutil.copytree(regression[0], models / "effect")
     shutil.copytree(needing, models / "needing" / "1")
-    variables = {
-        "TFBBB_JOB_SLOTS": "0",
-        "TFBBB_ADMIN_KEY": ADMIN_KEY,
-        "TFBBB_WORKERS": "1",
-    }
-    command = [sys.executable, "-m", "tfbbb", "serve", "--port", str(port)]
-    log = tmp_path / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, "--models", models],
-            cwd=tmp_path,
-            env=environment | variables,
-            stdout=output,
-            stderr=output,
+    for name, value in {"TFBBB_JOB_SLOTS": "0", "TFBBB_WORKERS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
+    with running_service(models) as (url, key), Client(url, key) as client:
+        row = {"dose (mg)": 1.0, "ward": "a", "code": "001"}
+        assert client.model("effect").predict([row]).variance[0, 0] > 0
+        assert client.model("effect").describe()["description"]["engine"] == "NumPy"
+        refused = httpx.post(
+            f"{url}/v1/models/needing:predict",
+            json={"instances": [row]},
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=60,
         )
-    url = f"http://127.0.0.1:{port}"
-    client = httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN)
-    try:
-        with client:
-            while not accepts(port):
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.05)
-            wait_until_ready(client)
-            row = {"dose (mg)": 1.0, "ward": "a", "code": "001"}
-            answer = client.post(
-                "/v1/models/effect:predict", json={"instances": [row]}
-            ).json()
-            assert answer["predictions"][0]["variance"][0] > 0
-            described = client.get("/v1/models/effect").json()["description"]
-            assert described["engine"] == "NumPy"
-            refused = client.post(
-                "/v1/models/needing:predict", json={"instances": [{}]}
-            )
-            assert refused.status_code == 503
-            assert NEEDS in refused.json()["error"]
-            dataset = client.post("/v1/datasets", content=data.read_bytes()).json()
-            job = {"dataset_id": dataset["id"], "name": "new", "target": "effect"}
-            queued = client.post("/v1/jobs", json=job).json()
-            assert queued["state"] == "queued"
-    finally:
-        process.terminate()
-        process.wait()
-    assert "loaded version 1 of the model 'effect', which is computed by NumPy" in (
-        log.read_text()
-    )
+        assert refused.status_code == 503
+        assert NEEDS in refused.json()["error"]
+        job = client.train(client.upload(data), "effect", name="new")
+        assert job.state == "queued"
 
 
 def test_a_version_names_its_engine_and_the_reason(regression, needing):

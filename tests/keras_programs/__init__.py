@@ -8,7 +8,7 @@ by its situation. The right figure comes from one of two places:
   two models agree to float precision (`twins.py`);
 - brute force in NumPy: the objective written out from posterior, prior and rows.
 
-A file holds one kind of situation: masks, weights, data, callbacks, policies, saving,
-custom steps, networks. Models are tiny, train for a few steps, and run eagerly where a
-trace would take longer than the steps.
+A file holds one kind of situation: masks, weights, data, callbacks, saving, custom
+steps, networks. Models are tiny, train for a few steps, and run eagerly where a trace
+would take longer than the steps.
 """

@@ -1,10 +1,11 @@
-"""Callbacks of Keras, and training that stops, resumes and is watched."""
+"""Callbacks of Keras, loss scaling, and programs that give the same figures again."""
 
 import keras
 import numpy as np
+import pytest
 
 import tfbbb
-from tests.keras_programs.twins import assert_same_weights, regression, twins
+from tests.keras_programs.twins import assert_same_weights, squared_error
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
@@ -19,23 +20,6 @@ def bayesian():
     model = tfbbb.BayesianModel(inputs, outputs)
     model.compile(keras.optimizers.SGD(0.02), run_eagerly=True)
     return model
-
-
-def held_out_nll(model):
-    return model.evaluate(X[30:], Y[30:], verbose=0, return_dict=True)["nll"]
-
-
-def test_early_stopping_restores_the_best_weights():
-    model, _ = twins(regression, rate=0.9)
-    stop = callbacks.EarlyStopping(
-        "val_nll", mode="min", patience=3, restore_best_weights=True
-    )
-    data = {"validation_data": (X[30:], Y[30:]), "shuffle": False}
-    history = model.fit(
-        X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data
-    ).history
-    assert len(history["val_nll"]) < 12
-    np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
 def test_predictions_while_training_do_not_change_training():
@@ -67,3 +51,37 @@ def test_callback_may_anneal_the_given_kl_weight():
     np.testing.assert_allclose(
         added, np.multiply(history["kl"], [1 / 40, 2 / 40, 3 / 40]), rtol=1e-4
     )
+
+
+@pytest.fixture
+def half_precision():
+    keras.config.set_dtype_policy("mixed_float16")
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.usefixtures("half_precision")
+def test_loss_scaling_does_not_scale_the_divergence():
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=squared_error())
+    scaled = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(0.01), initial_scale=8.0
+    )
+    model.compile(scaled, run_eagerly=True)
+    history = model.fit(X, Y, epochs=2, verbose=0).history
+    assert int(scaled.inner_optimizer.iterations.numpy()) == 4
+    expected = np.add(history["nll"], np.divide(history["kl"], 40))
+    np.testing.assert_allclose(history["loss"], expected, rtol=1e-3)
+
+
+def test_seed_decides_training_and_prediction():
+    def program(seed):
+        keras.utils.set_random_seed(seed)
+        model = bayesian()
+        history = model.fit(X, Y, verbose=0).history
+        return history["loss"], model.predictive(X, seed=3).sample(2)
+
+    (first, draws), (second, same), (other, _) = map(program, (7, 7, 8))
+    assert first == second != other
+    np.testing.assert_array_equal(draws, same)

@@ -34,11 +34,6 @@ def normal(t):
 STANDARD_NORMAL = tfd.Independent(tfd.Normal(tf.zeros(2), 1.0), 1)
 
 
-def initialized_by(**options):
-    posterior_fn = tfpl.default_mean_field_normal_fn(**options)
-    return tfpl.DenseReparameterization(3, kernel_posterior_fn=posterior_fn)
-
-
 def regularized_by(*arguments, **options):
     regularizer = tfpl.KLDivergenceRegularizer(*arguments, **options)
     return tfpl.IndependentNormal(2, activity_regularizer=regularizer)
@@ -113,33 +108,6 @@ def test_python_functions_load_outside_safe_mode_only(tmp_path):
     x = tf.random.normal([5, 3], seed=1)
     assert_same(model, loaded, x)
     np.testing.assert_array_equal(loaded(x).stddev(), np.full((5, 2), 0.5))
-
-
-class Doubled:
-    def __call__(self, shape, dtype=None):
-        return tf.fill(shape, tf.cast(2, dtype))
-
-
-UNSAFE = {
-    "activation": lambda: tfpl.DenseFlipout(3, activation=lambda x: x + 1),
-    "initializer": lambda: initialized_by(loc_initializer=Doubled()),
-    "regularizer_and_constraint": lambda: initialized_by(
-        loc_regularizer=lambda w: tf.reduce_sum(w**4), loc_constraint=lambda w: w
-    ),
-}
-
-
-@pytest.mark.parametrize("name", UNSAFE)
-def test_layers_of_python_functions_load_outside_safe_mode(name, tmp_path):
-    model = keras.Sequential([keras.Input((4,)), UNSAFE[name]()])
-    for number, weight in enumerate(model.weights):
-        weight.assign(weight + 0.01 * number)
-    loaded = saved_and_loaded(model, tmp_path, safe_mode=False)
-    x = tf.random.normal([5, 4], seed=1)
-    assert_same(model, loaded, x)
-    clone = keras.models.clone_model(model)
-    clone.set_weights(model.get_weights())
-    assert_same(model, clone, x)
 
 
 def test_a_prior_of_variables_is_no_part_of_a_configuration():

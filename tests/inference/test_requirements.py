@@ -33,10 +33,7 @@ REGRESSIONS = {
     "CAVI": tfbbb.lab.inference.CAVI(),
     "SVI": tfbbb.lab.inference.SVI(),
 }
-DENSE = REGRESSIONS | {
-    "PBP": tfbbb.lab.inference.PBP(),
-    "JaakkolaJordan": tfbbb.lab.inference.JaakkolaJordan(),
-}
+DENSE = REGRESSIONS | {"PBP": tfbbb.lab.inference.PBP()}
 LAPLACE = {"Laplace": inference.Laplace("kron")}
 DROPOUT = {"MCDropout": inference.MCDropout()}
 METHODS = SAMPLERS | TRAINED | DENSE | LAPLACE | DROPOUT
@@ -134,14 +131,9 @@ CASES = {
     "fewer targets": (READERS, None, (X, Y[:5]), "inputs of .12. rows, 5 targets"),
     "lists of numbers": (READERS, None, (X.tolist(), Y), r"Pass `np.asarray\(x\)`"),
     "inputs that are NaN": (READERS, None, (changed(X, np.nan), Y), "finite"),
-    "targets that are NaN": (
-        READERS - {"JaakkolaJordan"},
-        None,
-        (X, changed(Y, np.nan)),
-        "must be finite numbers",
-    ),
+    "targets that are NaN": (READERS, None, (X, changed(Y, np.nan)), "finite numbers"),
     "two targets": (
-        READERS - {"JaakkolaJordan"},
+        READERS,
         None,
         (X, np.hstack([Y, Y])),
         r"must have the shape \[rows\] or \[rows, 1\]",
@@ -156,10 +148,8 @@ CASES = {
 
 
 @functools.cache
-def suitable(needs_dropout, needs_classes):
+def suitable(needs_dropout):
     """Returns a model that some methods can serve."""
-    if needs_classes:
-        return classifier()
     return droppable() if needs_dropout else linear()
 
 
@@ -175,7 +165,7 @@ def test_methods_refuse_by_name(case):
     names, build, (x, y), message = CASES[case]
     given = None if build is None else build()
     for name in sorted(names):
-        model = given or suitable(name in DROPOUT, name == "JaakkolaJordan")
+        model = given or suitable(name in DROPOUT)
         with pytest.raises(ValueError, match=message) as refusal:
             METHODS[name].fit(model, x, y)
         assert "Received: " in str(refusal.value), name

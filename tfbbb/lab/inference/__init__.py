@@ -7,11 +7,6 @@ from tfbbb.lab.inference.ep import (
     ExpectationPropagation,
     expectation_propagation,
 )
-from tfbbb.lab.inference.jaakkola_jordan import (
-    JaakkolaJordan,
-    LocalBoundResult,
-    local_bound,
-)
 from tfbbb.lab.inference.pbp import PBP
 from tfbbb.lab.inference.svi import SVI
 
@@ -21,8 +16,5 @@ __all__ = [
     "SVI",
     "EPResult",
     "ExpectationPropagation",
-    "JaakkolaJordan",
-    "LocalBoundResult",
     "expectation_propagation",
-    "local_bound",
 ]

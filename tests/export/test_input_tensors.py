@@ -81,13 +81,13 @@ KINDS = {
     ),
     "float64": (of_double, GENERATOR.normal(size=(4, 2)), []),
 }
-SLOW = ("tokens", "texts", "float64")
+SLOW = ("tokens", "texts", "columns", "float64")
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        # Columns have the other types as well.
+        # Tables have columns of the other types: see `test_columns.py`.
         pytest.param(kind, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
         for name, kind in KINDS.items()
     ],

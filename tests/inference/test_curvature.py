@@ -141,7 +141,7 @@ def summed(model, x, y, structure, kind, batch_size=4):
     )
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

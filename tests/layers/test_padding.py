@@ -35,11 +35,11 @@ def embedded(hidden, ends):
 
 
 KINDS = {
-    "attention": attended,
     "simple_rnn": recurrent(layers.SimpleRNNVariational),
     "lstm": recurrent(layers.LSTMVariational),
     "gru": recurrent(layers.GRUVariational),
     "bidirectional": both_ways,
+    "attention": attended,
     "embedding": embedded,
 }
 

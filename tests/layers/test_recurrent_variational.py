@@ -204,7 +204,7 @@ def test_dropout_uses_one_mask_for_all_steps():
     assert {tuple(np.round(h, 3)) for h in histories} == {(1, 1, 1), (1, 3, 7)}
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lstm", "gru_reset_before"])
 def test_dropout_has_the_distribution_of_keras(kind):
     options = {"dropout": 0.3, "recurrent_dropout": 0.4, "return_sequences": True}

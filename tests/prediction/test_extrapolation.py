@@ -76,6 +76,7 @@ def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     np.testing.assert_allclose(with_.aleatoric, without.aleatoric, rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("likelihood", "method"),
     [

@@ -14,6 +14,7 @@ def loop():
     return brute_force_draws(network(spread=1.0), X, 1000)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["local", "weight"])
 def test_functions_are_those_of_a_loop_of_model_calls(method, loop):
     drawn = network(spread=1.0).predictive(X, 20, method).joint_sample(1000)

@@ -59,6 +59,7 @@ def trained(schedule, *data, model=None, recorder=None, **arguments):
     return recorder, history
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("schedule", [Blundell(), LinearWarmup(3)], ids=repr)
 def test_every_step_has_its_temperature_over_n(schedule):
     recorder, history = trained(schedule, epochs=4)

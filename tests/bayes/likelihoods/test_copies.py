@@ -22,7 +22,7 @@ def times(family):
     return model, np.array([[3.0, 1.0], [20.0, 0.0]])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "case", [counts, lambda: times(LogNormal), lambda: times(Weibull)]
 )

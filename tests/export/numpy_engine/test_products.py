@@ -64,14 +64,11 @@ def steps():
     return inputs, keras.layers.GlobalAveragePooling1D()(hidden)
 
 
+# Its operations are those above.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("network", "method"),
-    [
-        (steps, "local"),
-        pytest.param(dense, "weight", marks=pytest.mark.slow),
-        pytest.param(dense, "local", marks=pytest.mark.slow),
-        pytest.param(dense, "linearised", marks=pytest.mark.slow),
-    ],
+    [(steps, "local"), *((dense, way) for way in ("weight", "local", "linearised"))],
 )
 def test_row_has_the_same_answer_alone_and_among_others(network, method, tmp_path):
     inputs, hidden = network()

@@ -1,4 +1,4 @@
-"""`tfbbb evaluate`, `explain` and `report` of the models of this folder."""
+"""`tfbbb evaluate` and `explain` of the models of this folder."""
 
 import json
 import re
@@ -11,7 +11,6 @@ import pytest
 from tests.cli.commands import refusal
 from tfbbb.cli.figures import judgement_rows
 from tfbbb.export import load
-from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 from tfbbb.tables.writing import write_table
 
 
@@ -131,34 +130,6 @@ def test_without_targets_effects_and_rows_are_explained(
     assert "no importance can be measured" in result.stdout
     assert "of yes" in result.stdout
     assert "rows least like training, by familiarity" in result.stdout
-
-
-@pytest.mark.parametrize("name", ["regression", "classification"])
-def test_a_report_of_a_table_has_the_form_of_a_version_s_report(
-    run, data, table, request, name
-):
-    path, trained = request.getfixturevalue(name)
-    result = run("report", path, data, "--num-samples", "20")
-    report = json.loads(result.stdout)
-    stored = (path / "1" / MANIFEST_PATH).with_name(REPORT_FILE)
-    of_version = json.loads(stored.read_bytes())
-    # The metrics are those of the training.
-    assert set(report) == set(of_version) - {"metrics"}
-    assert report["tried"] == of_version["tried"]
-    assert report["judgement"]["rows"] == report["held_out"]["rows"] == table.num_rows
-    columns = {column["name"] for column in report["importance"]["columns"]}
-    assert columns == {column.name for column in trained.schema.features}
-    assert len(report["effects"]) == 3
-
-
-def test_a_report_is_written_to_a_file(tfbbb, data, regression, tmp_path):
-    options = ("--num-samples", "20", "--output")
-    result = tfbbb("report", regression[0], data, *options, "report.json")
-    assert "report written to report.json\n" in result.stderr
-    report = json.loads((tmp_path / "report.json").read_text())
-    assert report["target"] == "effect"
-    refused = tfbbb("report", regression[0], data, *options, "nowhere/report.json")
-    assert "there is no such directory" in refused.stderr
 
 
 def test_huge_figures_have_few_digits():

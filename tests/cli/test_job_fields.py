@@ -24,7 +24,7 @@ def fields(spec=None, **options):
         ("hidden", "", {"model": {"hidden_units": []}}),
         ("effort", "quick", {"training": {"effort": "quick"}}),
         ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),
-        ("learning_rate", 0.1, {"training": {"learning_rate": {"initial": 0.1}}}),
+        ("learning_rate", 0.1, {"training": {"learning_rate": 0.1}}),
         ("start_from", 3, {"start_from": {"model": "name", "version": 3}}),
         ("validation_time", "t", {"training": {"validation": {"time": "t"}}}),
         ("validation_group", "g", {"training": {"validation": {"group": "g"}}}),
@@ -61,7 +61,7 @@ def test_an_option_overrides_the_same_field_of_a_file(tmp_path):
     of_file = {
         "columns": {"a": "text", "b": "date"},
         "training": {
-            "learning_rate": {"initial": 0.5, "decay": "constant"},
+            "learning_rate": 0.5,
             "validation": {"group": "a", "fraction": 0.3},
         },
     }
@@ -70,7 +70,7 @@ def test_an_option_overrides_the_same_field_of_a_file(tmp_path):
     given = fields(path, column=["b=ignore"], **options)
     assert given["columns"] == {"a": "text", "b": "ignore"}
     assert given["training"] == {
-        "learning_rate": {"initial": 0.1, "decay": "constant"},
+        "learning_rate": 0.1,
         "validation": {"group": "a", "fraction": 0.2},
     }
     path.write_text(json.dumps({"training": {"steps": 50}}))

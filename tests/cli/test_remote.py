@@ -94,7 +94,7 @@ def test_options_set_the_fields_of_a_job(remote, queue, tmp_path):
     assert told["model"]["hidden_units"] == [7]
     training = told["training"]
     assert (training["epochs"], training["seed"]) == (4, 5)
-    assert training["learning_rate"]["initial"] == 0.02
+    assert training["learning_rate"] == 0.02
 
 
 def test_watching_a_failed_job_prints_the_reason(remote, queue):
@@ -200,6 +200,7 @@ def test_an_error_is_one_sentence(remote):
     [
         (["watch", "xyz"], "'xyz' is not the id of a job; `tfbbb remote jobs` lists"),
         (["delete", "dataset", "x"], "'x' is not the id of a dataset"),
+        (["delete", "version", "houses"], "write `delete version MODEL VERSION`"),
         (["jobs", "--state", "done"], "'done' is not one of 'queued', 'running'"),
         (["train", "houses.csv", "--target=y", "--name=a b"], "Received: 'a b'"),
     ],

@@ -57,7 +57,6 @@ def test_commands_answer_without_tensorflow(
         ["predict", "--log-prob", numbers, data, "--output", "answers.csv"],
         ["evaluate", classes, data, "--json"],
         ["explain", numbers, data],
-        ["report", classes, data, "--output", "report.json"],
         environment=environment,
         cwd=tmp_path,
     )
@@ -65,7 +64,6 @@ def test_commands_answer_without_tensorflow(
     assert "log_prob" in (tmp_path / "answers.csv").read_text()
     assert '"accuracy"' in done.stdout
     assert "dose (mg)" in done.stdout
-    assert (tmp_path / "report.json").exists()
 
 
 @pytest.fixture

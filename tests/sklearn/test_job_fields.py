@@ -50,7 +50,7 @@ def test_parameters_reach_their_fields():
         random_state=7,
     )
     assert (found.model.members, found.model.hidden_units) == (3, (5,))
-    assert found.training.learning_rate.initial == 0.1
+    assert found.training.learning_rate == 0.1
     assert found.training.seed == 7
     assert found.recalibration.name == "none"
 

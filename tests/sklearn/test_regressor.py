@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -133,19 +131,6 @@ def test_partial_fit_goes_on_from_the_posterior(compiled_functions):
     after = np.sqrt(model.predict_dist(x).epistemic)
     assert np.mean(after) < 0.8 * np.mean(before)
     assert model.score(x, y) > 0.95
-
-
-@pytest.mark.slow
-def test_a_posterior_that_has_not_converged_is_warned_of():
-    x, y = line(60)
-    model = regressor(hidden_units=(), kl_schedule="constant", steps=20).fit(x, y)
-    for falls in (True, False):
-        model.judgement_["convergence"]["loss_falls"] = falls
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.partial_fit(x[:10], y[:10])
-        told = [str(each.message) for each in caught]
-        assert any("fit with more steps" in message for message in told) == falls
 
 
 def test_weighted_rows_count():

@@ -3,8 +3,8 @@ from typing import get_args
 
 import pytest
 
-from tfbbb.training.expected_time import FEWEST_OF_MANY_ROWS, expected_seconds
-from tfbbb.training.plan import FEWEST_ROWS_TO_HOLD_OUT, group_size
+from tfbbb.training.effort import defaults_for
+from tfbbb.training.expected_time import expected_seconds
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import Effort
 
@@ -35,11 +35,10 @@ def test_the_range_has_the_form_of_the_measured_formula():
     assert expected(training={"max_seconds": 2}) == (2.0, 2.0)
 
 
-def test_the_members_are_those_of_the_recipe():
-    assert FEWEST_OF_MANY_ROWS == FEWEST_ROWS_TO_HOLD_OUT
-    for rows in (1000, FEWEST_OF_MANY_ROWS):
-        for effort in get_args(Effort):
-            training = {"effort": effort}
-            spec = JobSpec.model_validate({"target": "y", "training": training})
-            named = expected(rows, training=training, members=group_size(spec, rows))
-            assert named == expected(rows, training=training)
+@pytest.mark.parametrize(
+    ("effort", "rows", "trainings"),
+    [("quick", 1000, 1.0), ("default", 1000, 3.5), ("best", 5000, 2.2)],
+)
+def test_trainings_are_those_of_networks_and_temperatures(effort, rows, trainings):
+    spec = JobSpec.model_validate({"target": "y", "training": {"effort": effort}})
+    assert defaults_for(spec, rows).trainings == pytest.approx(trainings)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tfbbb.training import candidates, plan, train_table
+from tfbbb.training import candidates, effort, train_table
 from tfbbb.training.cross_fitting import MemberRows
 
 ROWS = 120
@@ -48,7 +48,7 @@ def test_one_member_leaves_out_the_last_rows_still():
 
 
 def test_the_members_of_the_best_temperature_go_on_where_rows_are_held_out(monkeypatch):
-    monkeypatch.setattr(plan, "FEWEST_ROWS_TO_HOLD_OUT", 100)
+    monkeypatch.setattr(effort, "FEWEST_ROWS_TO_HOLD_OUT", 100)
     stages = []
     found = train_table(
         table(),

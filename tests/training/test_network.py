@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb import layers, likelihoods
+from tfbbb import likelihoods
 from tfbbb.tables import Schema
 from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
 from tfbbb.training.network import make_network
@@ -88,40 +88,13 @@ def test_layers_are_those_of_the_spec_in_their_order():
     model = network(
         posterior="low_rank_normal",
         activation="tanh",
-        layers=[
-            {"type": "dense", "units": 4, "estimator": "weight"},
-            {"type": "batch_normalization"},
-            {
-                "type": "dense",
-                "units": 3,
-                "posterior": "matrix_normal",
-                "use_bias": False,
-            },
-            {"type": "layer_normalization"},
-            {"type": "dropout", "rate": 0.25},
-        ],
+        hidden_units=[4, 3],
     )
-    made = [
-        layer
-        for layer in model.layers
-        if layer.name.startswith("hidden") or layer.name == "output"
-    ]
-    assert [type(layer).__name__ for layer in made] == [
-        "DenseVariational",
-        "BatchNormalization",
-        "DenseVariational",
-        "LayerNormalization",
-        "Dropout",
-        "DenseVariational",
-    ]
-    first, second, output = (
-        layer for layer in made if isinstance(layer, layers.DenseVariational)
-    )
-    assert type(first.posterior).__name__ == "LowRankNormal"
-    assert type(first.bias_posterior).__name__ == "MeanFieldNormal"
-    assert type(first.estimator).__name__ == "Weight"
-    assert type(second.posterior).__name__ == "MatrixNormal"
-    assert not second.use_bias
+    first, second, output = model.variational_layers
+    assert [first.name, second.name, output.name] == ["hidden_1", "hidden_2", "output"]
+    assert [first.units, second.units] == [4, 3]
+    assert type(second.posterior).__name__ == "LowRankNormal"
+    assert type(output.bias_posterior).__name__ == "MeanFieldNormal"
     assert first.activation.__name__ == "tanh"
     assert output.activation.__name__ == "linear"
 

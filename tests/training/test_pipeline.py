@@ -181,7 +181,7 @@ def test_the_recipe_follows_from_the_rows_with_a_target(
         measured = make_plan(run).places
         assert not set(measured) & set(run.prepared.training_rows)
     assert plan.group_size == (8 if few else 4)
-    assert plan.learning_rate.initial == (0.02 if few else 0.01)
+    assert plan.learning_rate == (0.02 if few else 0.01)
     units = (64, 64) if few else (128, 128)
     assert {tuple(net.hidden_units) for net in plan.networks.values()} == {units}
     encodings = {"piecewise_linear"} if few else {"piecewise_linear", "standardized"}

@@ -143,8 +143,6 @@ def test_commands_show_every_target(exported, rows):
     assert "'price' alone:" in shown
     explained = json.loads(run("explain", exported, rows, "--json"))
     assert [part["target"] for part in explained["targets"]] == TARGETS
-    report = json.loads(run("report", exported, rows))
-    assert [part["target"] for part in report["targets"]] == TARGETS
 
 
 def test_a_command_trains_several_targets(trained, exported, rows, monkeypatch):

@@ -1,16 +1,15 @@
-"""The search: which trials there are, and that interruptions lose none of them."""
+"""The search: which trials there are, and what they and the choice see."""
 
 import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
-import optuna
 import pytest
 
 import tfbbb
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.training import SpecError
-from tfbbb.training.tuning import StudyError, held_out, tune
+from tfbbb.training.tuning import held_out, tune
 
 SPEC = {"target": "y", "features": ["x", "word"]}
 
@@ -26,18 +25,16 @@ def rows(number=80):
 class Trainings:
     """Trainings whose figures follow from the learning rate; 0.01 is the best.
 
-    They keep their tables and specs, and stop like Ctrl-C after some.
+    They keep their tables and specs.
     """
 
-    def __init__(self, most=10**6):
-        self.tables, self.specs, self._most = [], [], most
+    def __init__(self):
+        self.tables, self.specs = [], []
 
-    def __call__(self, table, spec, report=None):
-        if len(self.tables) == self._most:
-            raise KeyboardInterrupt
+    def __call__(self, table, spec):
         self.tables.append(table)
         self.specs.append(spec)
-        rate = spec.training.learning_rate.initial or 0.02
+        rate = spec.training.learning_rate or 0.02
         if rate > 0.03:
             raise TrainingDivergedError(rate)
         height = -abs(np.log(rate / 0.01))
@@ -49,8 +46,8 @@ class Trainings:
 def train(monkeypatch):
     """Has quick trainings from now on; returns them."""
 
-    def start(*arguments):
-        trainings = Trainings(*arguments)
+    def start():
+        trainings = Trainings()
         monkeypatch.setitem(tune.__globals__, "train_table", trainings)
         return trainings
 
@@ -60,11 +57,6 @@ def train(monkeypatch):
     monkeypatch.setitem(tune.__globals__, "_score_rows", score_rows)
     start()
     return start
-
-
-@pytest.fixture
-def storage(tmp_path):
-    return f"sqlite:///{tmp_path}/study.db"
 
 
 def test_a_trial_is_the_default_and_the_best_is_no_worse(train):
@@ -80,7 +72,7 @@ def test_a_trial_is_the_default_and_the_best_is_no_worse(train):
     assert tuned.best.value > default.value
 
 
-def test_the_seed_decides_the_trials_without_a_storage(train):
+def test_the_seed_decides_the_trials(train):
     first, second = (tune(rows(), SPEC, trials=4) for _ in range(2))
     assert [t.params for t in first.trials] == [t.params for t in second.trials]
 
@@ -98,66 +90,6 @@ def test_the_gain_has_the_error_of_paired_differences(train):
     assert described["test"]["gain"] == pytest.approx(gain)
     assert described["test"]["gain_standard_error"] == pytest.approx(0.0, abs=1e-6)
     assert described["test_rows"] == len(tuned.test) == 8
-
-
-@pytest.mark.parametrize("interrupted_after", [0, 2])
-def test_an_interrupted_search_goes_on(interrupted_after, train, storage):
-    train(interrupted_after)
-    with pytest.raises(KeyboardInterrupt):
-        tune(rows(), SPEC, trials=5, storage=storage)
-    rest, ended = train(), []
-    tuned = tune(rows(), SPEC, trials=5, storage=storage, finished=ended.append)
-    # The last one trains the best spec.
-    assert len(rest.tables) == 5 - interrupted_after + 1
-    assert [t.number for t in ended] == [t.number for t in tuned.trials]
-    assert len(tuned.trials) == 5
-    assert tuned.default.params == {}
-
-
-def test_two_searches_with_one_storage_share_the_trials(train, storage):
-    tune(rows(), SPEC, trials=3, storage=storage)
-    added = train()
-    tuned = tune(rows(), SPEC, trials=5, storage=storage)
-    assert len(added.tables) == 2 + 1
-    (name,) = optuna.get_all_study_names(storage)
-    shown = optuna.load_study(study_name=name, storage=storage)
-    assert len(shown.trials) == len(tuned.trials) == 5
-    rates = {trial.params.get("learning_rate") for trial in shown.trials}
-    assert len(rates) == 5
-
-
-def test_a_default_whose_process_died_is_run_again(train, storage):
-    train(0)
-    with pytest.raises(KeyboardInterrupt):
-        tune(rows(), SPEC, trials=2, storage=storage)
-    train()
-    (name,) = optuna.get_all_study_names(storage)
-    study = optuna.load_study(study_name=name, storage=storage)
-    study.enqueue_trial({}, {"default": True})
-    # It runs, and its process never tells how it ended.
-    study.ask()
-    tuned = tune(rows(), SPEC, trials=2, storage=storage)
-    assert [t.number for t in tuned.trials] == [2, 3]
-    assert tuned.default.number == 2
-
-
-@pytest.mark.parametrize(
-    "other",
-    [(rows(81), SPEC), (rows(), {**SPEC, "model": {"activation": "tanh"}})],
-    ids=["table", "spec"],
-)
-def test_another_table_or_spec_has_a_study_of_its_own(other, train, storage):
-    tune(rows(), SPEC, trials=1, storage=storage)
-    trained = train()
-    tune(*other, trials=1, storage=storage)
-    assert len(trained.tables) == 2
-    assert len(optuna.get_all_study_names(storage)) == 2
-
-
-@pytest.mark.parametrize("storage", ["houses.db", "sqlite:////nowhere/study.db"])
-def test_a_storage_that_cannot_be_opened_is_named(storage, train):
-    with pytest.raises(StudyError, match=f"cannot be opened: .* Received: '{storage}'"):
-        tune(rows(), SPEC, trials=1, storage=storage)
 
 
 def test_no_trial_sees_a_test_row(train):
@@ -226,17 +158,16 @@ def test_a_space_of_ones_own_is_searched(train):
         assert spec.model.members == trial.params["members"]
 
 
-def test_a_failed_trial_is_kept_with_its_error(train, storage):
+def test_a_failed_trial_is_kept_with_its_error(train):
     def space(trial):
         return {"model": {"members": -1}}
 
-    tuned = tune(rows(), SPEC, trials=2, storage=storage, space=space)
+    ended = []
+    tuned = tune(rows(), SPEC, trials=2, space=space, finished=ended.append)
+    assert [trial.number for trial in ended] == [0, 1]
     assert tuned.best is tuned.default
     assert "members" in tuned.trials[1].user_attrs["error"]
     assert "members" in tuned.describe()["trials"][1]["error"]
-    again = train()
-    tune(rows(), SPEC, trials=2, storage=storage, space=space)
-    assert len(again.tables) == 1
 
 
 def test_a_default_that_fails_ends_the_search(monkeypatch, train):

@@ -14,7 +14,6 @@ from tfbbb.cli import (
     inspect,
     maintenance,
     predict,
-    report,
     sample,
     serve,
     train,
@@ -66,7 +65,6 @@ add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
-app.command("report")(report.report)
 app.command("serve", cls=serve.ServeCommand)(serve.serve)
 app.command("worker")(worker.worker)
 app.add_typer(keys)

@@ -1,13 +1,14 @@
 """`tfbbb evaluate`."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from tfbbb.cli.application import with_options
 from tfbbb.cli.notes import echo_next
 from tfbbb.cli.options import NumSamples, Seed, model_table
+from tfbbb.cli.printing import AsJson
 
 if TYPE_CHECKING:
     from tfbbb.cli.model_table import ModelTable
@@ -18,9 +19,7 @@ def evaluate(
     given: "ModelTable",
     num_samples: NumSamples = None,
     seed: Seed = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print all figures as JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge a model by the rows of a table whose target is known.
 

@@ -11,7 +11,7 @@ from tfbbb.base.types import Config
 from tfbbb.cli.application import with_options
 from tfbbb.cli.notes import echo_next
 from tfbbb.cli.options import NumSamples, Seed, model_table
-from tfbbb.cli.printing import print_rows
+from tfbbb.cli.printing import AsJson, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +34,7 @@ def explain(
     ] = 2000,
     num_samples: NumSamples = None,
     seed: Seed = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the whole explanation as JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Explain what a model has learned, by its predictions of a table.
 
@@ -70,7 +68,7 @@ def explain(
             num_samples=num_samples,
             seed=seed or 0,
         )
-        found.append(explained.in_table(given.places))
+        found.append(explained)
     if as_json:
         each = [explained.to_dict() for explained in found]
         explanation: Config = each[0] if number == 1 else {"targets": each}
@@ -83,7 +81,7 @@ def explain(
             if number > 1:
                 typer.echo(f"{explained.target!r}:")
             _echo(explained, given.table.num_rows, given.manifest.censored)
-    echo_next(f"tfbbb report {given.path} {given.data} --output report.json")
+    echo_next(f"tfbbb predict {given.path} TABLE")
 
 
 def explain_rows(
@@ -105,6 +103,7 @@ def explain_rows(
         targets,
         classes=given.manifest.classes or (),
         target=names[place] if names else "",
+        places=given.places,
         track=track_names,
         **options,
     )

@@ -30,7 +30,6 @@ _HEADINGS = {
 _SHARES = (
     *("coverage_90", "accuracy", "balanced_accuracy", "expected_calibration_error"),
 )
-_HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
 
 def echo_figures(trained: "TrainedTable") -> None:
@@ -139,30 +138,13 @@ def _format(name: str, value: float | None) -> str:
 
 
 def describe_trial(trial: "FrozenTrial") -> str:
-    """Returns the log-likelihood of a trial with its standard error, or its end."""
+    """Returns the log-likelihood of a trial or its error, and what it tried."""
     from tfbbb.training.tuning import held_out
 
+    tried = _describe(trial.params) or "the default"
     if "error" in trial.user_attrs:
-        return str(trial.user_attrs["error"])
-    return with_error(*mean_and_error(held_out(trial)))
-
-
-def echo_trials(trials: Sequence["FrozenTrial"]) -> None:
-    """Prints trials, the best first."""
-    from tfbbb.training.tuning import held_out
-
-    default = next((trial for trial in trials if "default" in trial.user_attrs), None)
-    of_default = () if default is None else held_out(default)
-    rows = [_HEAD]
-    for trial in sorted(trials, key=_worst_last):
-        values, gain = held_out(trial), ""
-        if trial is not default and len(values) == len(of_default) > 0:
-            gain = with_error(*mean_and_error(values - of_default), signed=True)
-        what = "the default" if trial is default else _describe(trial.params)
-        rows.append((str(trial.number), describe_trial(trial), gain, what))
-    typer.echo("trials, by the log-likelihood of rows left out, in nats per row:")
-    for line in aligned(rows, right=range(3)):
-        typer.echo(line)
+        return f"{trial.user_attrs['error']}  {tried}"
+    return f"{with_error(*mean_and_error(held_out(trial)))}  {tried}"
 
 
 def echo_comparison(tuned: "TunedTable") -> None:
@@ -192,11 +174,6 @@ def with_error(mean: float, error: float | None, *, signed: bool = False) -> str
     if error is None or not math.isfinite(error):
         return text
     return f"{text} ± {shown_decimals(error)}"
-
-
-def _worst_last(trial: "FrozenTrial") -> tuple[float, int]:
-    value = trial.value if trial.state.name == "COMPLETE" else None
-    return (math.inf if value is None else -value), trial.number
 
 
 def _describe(params: Mapping[str, Any]) -> str:

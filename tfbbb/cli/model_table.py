@@ -11,14 +11,13 @@ import typer
 from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import EXIT_USELESS_COLUMN, CommandError
 from tfbbb.cli.notes import echo_note
-from tfbbb.cli.table_targets import read_targets, refuse_without_targets
+from tfbbb.cli.table_targets import read_targets, read_usable_targets
 from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.row_warnings import ColumnFaults, Faults, ReadColumns
 from tfbbb.tables.scan import read_cells
-from tfbbb.tables.target import describe_unusable
 
 
 @dataclass(frozen=True)
@@ -75,19 +74,11 @@ class ModelTable:
 
     def with_targets(self) -> tuple["ModelTable", np.ndarray]:
         """Returns the rows with a target to use, and their targets."""
-        targets = read_targets(self.table, self.manifest)
-        known, name = targets.known, ", ".join(self.manifest.target_names)
-        if not known.any():
-            refuse_without_targets(name, targets.unusable, len(known))
-        end = "such rows are left out"
-        for note in describe_unusable(name, targets.unusable, len(known), end):
-            echo_note(note)
-        if num_missing := int(targets.missing.sum()):
-            echo_note(
-                f"{num_missing} of {len(known)} rows have no {name!r} and are left out."
-            )
-        values = targets.values[known]
-        given = replace(self._take(known), target_remarks=self._describe_far(values))
+        targets = read_usable_targets(self.table, self.manifest)
+        values = targets.values[targets.known]
+        given = replace(
+            self._take(targets.known), target_remarks=self._describe_far(values)
+        )
         return given, values
 
     def _take(self, rows: np.ndarray) -> "ModelTable":

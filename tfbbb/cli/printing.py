@@ -18,9 +18,7 @@ from tfbbb.cli.notes import echo_next
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print every field of the entries as JSON.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")]
 Limit = Annotated[int, typer.Option(min=1, help="Most entries to list.")]
 
 _MAX_ROWS_SHOWN = 20

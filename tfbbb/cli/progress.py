@@ -49,15 +49,14 @@ def _track(steps: Sequence[T], what: str, *, disable: bool = False) -> Iterable[
 
 
 class EpochBar:
-    """A progress bar with epoch, loss, nll, kl and val_nll, or the change in a round.
+    """A progress bar of all stages of a job, with epoch, loss, nll, kl and val_nll.
 
     The figures come from training: each step computes them from one draw of the
-    weights. With the timing of a job the bar is that of all its stages, and shows the
-    stage and the range of the time that is left.
+    weights. The timing has the stage and the range of the time that is left.
     """
 
     def __init__(
-        self, console: Console, timing: Callable[[], JsonObject | None] | None = None
+        self, console: Console, timing: Callable[[], JsonObject | None]
     ) -> None:
         columns = [
             TextColumn("{task.fields[stage]}"),
@@ -66,8 +65,6 @@ class EpochBar:
             TextColumn("{task.fields[figures]}"),
             TextColumn("{task.fields[left]}"),
         ]
-        if timing is None:
-            columns = [columns[3], columns[1], TimeRemainingColumn()]
         self._timing = timing
         self._progress = _AskingProgress(self._ask, *columns, console=console)
         self._task = self._progress.add_task(
@@ -77,13 +74,9 @@ class EpochBar:
         self._stage = ""
 
     def show(
-        self,
-        epoch: int,
-        epochs: int,
-        figures: Mapping[str, float | None],
-        stage: str = "",
+        self, epoch: int, figures: Mapping[str, float | None], stage: str = ""
     ) -> None:
-        """Shows the epoch, and moves a bar of epochs."""
+        """Shows the epoch and its figures."""
         if stage and stage != self._stage:
             self._stage = stage
             self.print(stage)
@@ -100,8 +93,6 @@ class EpochBar:
             ]
         )
         self._progress.update(self._task, figures=shown, visible=True)
-        if self._timing is None:
-            self._progress.update(self._task, completed=epoch, total=epochs)
 
     def print(self, text: str) -> None:
         """Prints a line above the bar."""
@@ -122,8 +113,7 @@ class EpochBar:
         self._progress.stop()
 
     def _ask(self) -> None:
-        at = None if self._timing is None else self._timing()
-        if at is None:
+        if (at := self._timing()) is None:
             return
         self._progress.update(
             self._task,

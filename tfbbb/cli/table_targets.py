@@ -6,6 +6,7 @@ from typing import NoReturn
 import numpy as np
 import pyarrow as pa
 
+from tfbbb.cli.notes import echo_note
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
 from tfbbb.tables.column_names import check_columns_exist
@@ -34,6 +35,22 @@ def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
     events = np.where(np.isin(events, (0.0, 1.0)), events, np.nan)
     both = np.concatenate([found.values, events[:, np.newaxis]], axis=1)
     return KnownTargets(both, found.unusable)
+
+
+def read_usable_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
+    """Returns targets, at least one of them to use, and notes which are left out."""
+    found, name = read_targets(table, manifest), ", ".join(manifest.target_names)
+    num_rows = len(found.known)
+    if not found.known.any():
+        refuse_without_targets(name, found.unusable, num_rows)
+    end = "such rows are left out"
+    for note in describe_unusable(name, found.unusable, num_rows, end):
+        echo_note(note)
+    if num_missing := int(found.missing.sum()):
+        echo_note(
+            f"{num_missing} of {num_rows} rows have no {name!r} and are left out."
+        )
+    return found
 
 
 def columns_used(manifest: Manifest) -> list[str]:

@@ -88,7 +88,7 @@ def train(
                 job,
                 start_from=parent,
                 serving=ServingVersion.under(output),
-                report=lambda at: bar.show(at.epoch, at.epochs, at.figures, at.stage),
+                report=lambda at: bar.show(at.epoch, at.figures, at.stage),
                 clock=clock,
             )
         except TrainingDivergedError as error:

@@ -1,21 +1,16 @@
-"""The JSON form of a report, which `service/web/report_parts.js` shows.
+"""Parts of the report of a version, which `service/web/report_parts.js` shows.
 
-A version has the report of its training (`tfbbb.training.trained_table`), and `tfbbb
-report` makes one of any table with targets. `docs/service.md` shows the fields.
+`tfbbb.training.trained_table` makes the report; `docs/service.md` shows the fields.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.base.types import Config
-from tfbbb.judging.explain.effects import Effect
-from tfbbb.judging.explain.importance import Importance
 from tfbbb.judging.explain.rows import sampled
-from tfbbb.judging.explain.variance_split import VarianceSplit
 from tfbbb.judging.types import Prediction
 from tfbbb.prediction.target_scores import ReliabilityDiagram, in_intervals
 
@@ -101,35 +96,6 @@ def held_out(
             }
             for place, level in enumerate(_INTERVALS)
         ],
-    }
-
-
-def by_target(names: Sequence[str], parts: Sequence[Config]) -> Config:
-    """Returns the part of a report on its only target, or on each under `targets`."""
-    named = [{"target": name, **part} for name, part in zip(names, parts, strict=True)]
-    return named[0] if len(named) == 1 else {"targets": named}
-
-
-def explanations(
-    split: VarianceSplit,
-    places: np.ndarray,
-    importance: Sequence[Importance] | None,
-    effects: Sequence[Effect],
-    names: Sequence[str],
-    num_rows: int,
-) -> Config:
-    """Returns `variance_split`, `importance` and `effects`."""
-    measured = {column.name for column in importance or ()}
-    return {
-        "variance_split": {"rows": num_rows, **split.to_dict(places)},
-        "importance": None
-        if importance is None
-        else {
-            "rows": num_rows,
-            "columns": [asdict(column) for column in importance],
-            "left_out": [name for name in names if name not in measured],
-        },
-        "effects": [found.to_dict() for found in effects],
     }
 
 

@@ -176,13 +176,6 @@ class BayesianEstimator(BaseEstimator):
         table = numbers_as_texts(table, parent.schema.features)
         values = given_targets(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
-        if self.judgement_.get("convergence", {}).get("loss_falls"):
-            warnings.warn(
-                "The loss of the first fit still fell at its end, so as a prior its "
-                "posterior may know less than its predictions show: fit with more "
-                "steps.",
-                stacklevel=3,
-            )
         spec = job_spec(
             self,
             target=parent.spec.target,

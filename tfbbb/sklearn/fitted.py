@@ -1,10 +1,9 @@
 """A trained model that another process can take over, bit for bit."""
 
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from tfbbb.base.types import JsonObject
 
@@ -45,17 +44,14 @@ def _state(trained: "TrainedTable") -> JsonObject:
         path = Path(directory) / _MODEL_FILE
         trained.model.save(path)
         model = path.read_bytes()
-    return {
+    state = {field.name: getattr(trained, field.name) for field in fields(trained)}
+    return state | {
         "model": model,
         "schema": trained.schema.to_dict(),
         "spec": trained.spec.model_dump(mode="json"),
-        "num_training_rows": trained.num_training_rows,
-        "held_out_rows": np.asarray(trained.held_out_rows),
-        "metrics": dict(trained.metrics),
-        "recalibration_choice": dict(trained.recalibration_choice),
-        "recipe": dict(trained.recipe),
-        "judgement": dict(trained.judgement),
-        "baselines": trained.baselines,
+        # They belong to the process that trained, and to its model.
+        "report": None,
+        "clock": None,
     }
 
 

@@ -137,7 +137,7 @@ def train_candidates(
         found.append(Candidate(name, network, model, choice, outcome, trial))
     if not found:
         # The rate that was asked for: by now, its schedule may have ended at 0.
-        raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
+        raise TrainingDivergedError(plan.learning_rate)
     return found
 
 
@@ -181,7 +181,7 @@ def fit_members(
         held_out=held_out,
         early_stopping=run.spec.training.early_stopping,
         seconds_left=seconds_left,
-        decay=None if plan.learning_rate.decay == "constant" else rate,
+        decay=rate,
         checkpoint_directory=run.directory and run.directory / folder,
         checkpoint_seconds=run.checkpoint_seconds,
         fingerprint=" ".join(

@@ -66,10 +66,7 @@ class Checkpoints:
         self._written_at = time.monotonic()
 
     def read(self) -> tuple[int, Config, Mapping[str, np.ndarray]] | None:
-        """Returns step, state and arrays of the latest complete checkpoint, if any.
-
-        One that is damaged, or of another training, is ignored.
-        """
+        """Returns step, state and arrays of the latest checkpoint of this training."""
         for path in self._newest_first():
             try:
                 with np.load(path) as file:
@@ -92,11 +89,7 @@ class Checkpoints:
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """Returns every variable that training changes, by stable names.
-
-    These are the variables of the layers, their random states and the optimizer.
-    Keras' own names differ each time a model is created.
-    """
+    """Returns every variable that training changes, by names that do not change."""
     parts = {"model": model.variables, "optimizer": model.optimizer.variables}
     return {
         f"{part}/{number}": variable

@@ -2,17 +2,9 @@
 
 from math import ceil
 
+from tfbbb.training.effort import defaults_for, suits_few_rows, usual_batch_size
 from tfbbb.training.spec import JobSpec
 
-FEWEST_OF_MANY_ROWS = 5_000
-# Of a table with few rows and with many, by effort: the steps, the members with the
-# same temperature, and how often so many are trained, as networks and temperatures are
-# tried.
-_RECIPES = {
-    "quick": ((400, 8, 1.0), (1000, 4, 1.0)),
-    "default": ((1000, 8, 3.5), (3500, 4, 2.2)),
-    "best": ((1500, 16, 3.5), (3500, 8, 2.2)),
-}
 # Processor seconds: of every training, of a row, of a cell, and of a step of a member,
 # for few rows and for many, without columns and for each one. Those of nine tables with
 # 100 to 10 000 rows and 5 to 100 columns were within a fifth.
@@ -31,19 +23,16 @@ def expected_seconds(
 
         7 + rows * (a + b * columns) + steps * members * tries * (c + d * columns)
 
-    whose constants were measured. A spec may set the steps and the members, and its
-    `max_seconds` end the range.
+    whose constants were measured; `max_seconds` ends the range.
     """
     training = spec.training
-    is_large = num_rows >= FEWEST_OF_MANY_ROWS
-    steps, members, tries = _RECIPES[training.effort][is_large]
+    is_large, defaults = not suits_few_rows(num_rows), defaults_for(spec, num_rows)
+    steps = training.steps or defaults.steps
     if training.epochs is not None:
-        batch_size = training.batch_size or min(max(num_rows // 40, 64), 256)
+        batch_size = training.batch_size or usual_batch_size(num_rows)
         steps = training.epochs * ceil(num_rows / batch_size)
-    steps = training.steps or steps
-    members = spec.model.members or members
-    if training.kl_schedule is not None:
-        tries = 1.0
+    members = spec.model.members or defaults.group_size
+    tries = defaults.trainings if training.kl_schedule is None else 1.0
     step = _STEP[is_large] + _PER_COLUMN[is_large] * num_columns
     seconds = _EVERY + num_rows * (_PER_ROW + _PER_CELL * num_columns)
     seconds += steps * members * tries * step

@@ -87,11 +87,9 @@ def competes(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> bool:
-    """Returns whether a linear model predicts rows left out about as well.
-
-    Of times that are cut off no linear model is fitted, and it mostly does.
-    """
+    """Returns whether a linear model predicts rows left out about as well."""
     if linear.scores is not None:
+        # Of times that are cut off none is fitted, and it mostly does.
         return True
     log_likelihood = float(np.average(linear.log_prob, weights=weights))
     if log_likelihood > trial.log_likelihood - _CLOSE_LIKELIHOOD:

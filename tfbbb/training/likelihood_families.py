@@ -26,10 +26,7 @@ class _Family:
     discrete: bool = False
 
     def log_prob(self, parameters: np.ndarray, rows: Rows) -> np.ndarray:
-        """Returns log densities, or log probabilities of rounded targets, [n].
-
-        A target with a probability of its own, at an end, has that of all beyond it.
-        """
+        """Returns log densities, or log probabilities of rounded targets, [n]."""
         found, targets = self.distribution(parameters, rows), rows.targets
         if self.discrete:
             return np.asarray(found.logpmf(targets))
@@ -45,6 +42,7 @@ class _Family:
                 found.cdf(above) - found.cdf(below),
             )
             log_prob = np.log(np.maximum(probability, _LEAST_PROBABILITY))
+        # A target at an end has the probability of all beyond it.
         for place, value in enumerate(rows.masses):
             beyond = found.logsf(below) if place else found.logcdf(above)
             log_prob = np.where(targets == value, beyond, log_prob)
@@ -131,11 +129,7 @@ class _ZeroInflatedCounts:
 
 
 def fit_family(family: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Returns parameters, and log-likelihood and log squared error of rows, [2, n].
-
-    The mean of the latter is the logarithm of the mean squared error, and their spread
-    is that of this logarithm, by the delta method.
-    """
+    """Returns parameters, and log-likelihood and log squared error of rows, [2, n]."""
 
     def loss(parameters: np.ndarray) -> float:
         found = -np.mean(family.log_prob(parameters, rows))
@@ -148,6 +142,8 @@ def fit_family(family: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     means = family.mean(fitted.x, rows)
     means = np.minimum(means, 2.0 * np.abs(rows.targets).max())
     errors = np.square(rows.targets - means)
+    # Their mean is the log of the mean squared error, their spread its, by the delta
+    # method.
     mean = max(float(errors.mean()), TINY)
     scores = [family.log_prob(fitted.x, rows), np.log(mean) + errors / mean - 1.0]
     return fitted.x, np.stack(scores)

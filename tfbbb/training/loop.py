@@ -46,17 +46,13 @@ HeldOut = tuple[Structure, np.ndarray] | tuple[Structure, np.ndarray, np.ndarray
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended: steps, completed epochs, and the epoch of the weights.
-
-    The losses are those at the end of each round, means over its steps.
-    """
+    """How a training ended: steps, completed epochs, and the epoch of the weights."""
 
     step: int
     epoch: int
     best_epoch: int
     seconds: float = field(default=0.0, compare=False)
     out_of_time: bool = False
-    losses: tuple[float, ...] = field(default=(), compare=False)
 
 
 def fit(
@@ -149,7 +145,6 @@ def fit(
         best_epoch=best_epoch,
         seconds=steps.seconds,
         out_of_time=steps.out_of_time,
-        losses=tuple(steps.losses),
     )
 
 
@@ -313,7 +308,6 @@ class Steps(keras.callbacks.Callback):
         should_stop: Callable[[], bool],
     ) -> None:
         super().__init__()
-        self.losses: list[float] = []
         self.seconds, self.out_of_time = 0.0, False
         self._rounds, self._best, self._checkpoints = rounds, best, checkpoints
         self._seconds_left, self._decay = seconds_left, decay
@@ -336,7 +330,6 @@ class Steps(keras.callbacks.Callback):
             _, state, arrays = self._latest
             self._latest = None
             assign(self.model, arrays)
-            self.losses = state["losses"]
             self.seconds = self._before = state["seconds"]
             best = self._best
             if best is not None and state["best"] is not None:
@@ -365,7 +358,6 @@ class Steps(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         given = logs or {}
         self._check(given.get("val_nll", 0.0))
-        self.losses.append(given["loss"])
         names = ("loss", "nll", "kl", "val_nll")
         self._send({name: given[name] for name in names if name in given})
         is_due = self._checkpoints is not None and self._checkpoints.due
@@ -415,6 +407,6 @@ class Steps(keras.callbacks.Callback):
             of_best = [best.best, best.best_epoch, best.wait]
             for number, weight in enumerate(best.best_weights):
                 arrays[f"{_OF_BEST_EPOCH}{number}"] = weight
-        state = {"seconds": self.seconds, "losses": self.losses, "best": of_best}
+        state = {"seconds": self.seconds, "best": of_best}
         self._checkpoints.write(self.number, state, arrays)
         self._saved = self.number

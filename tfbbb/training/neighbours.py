@@ -95,10 +95,7 @@ def with_neighbours(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Targets and their logs in standard units, and the squares, [n, 4].
-
-    They are 0 in the rows of other targets than those that the units are of.
-    """
+    """Targets and their logs in units of some rows, and squares; else 0, [n, 4]."""
 
     powers: np.ndarray
     shift: np.ndarray

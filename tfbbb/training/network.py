@@ -12,14 +12,13 @@ from tfbbb.bayes.priors import FromPosterior
 from tfbbb.layers import DenseVariational, Exposure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema, preprocessing
-from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
+from tfbbb.training.spec import ModelSpec, SpecError
 from tfbbb.training.spec.families import (
     COUNTS,
     DEFAULT_LIKELIHOODS,
     TIMES,
     LikelihoodPart,
 )
-from tfbbb.training.spec.layers import BatchNormalizationLayer, DenseLayer, DropoutLayer
 
 # More than the number of weight tensors of a network, each of which has a seed.
 _SEEDS_APART = 1000
@@ -39,15 +38,15 @@ def make_network(
     likelihood = make_likelihood(spec.likelihood, schema)
     num_outputs = likelihood.num_outputs(len(schema.classes or schema.target_columns))
     num_outputs -= likelihood.exposure
-    layers = spec.complete_layers(num_outputs)
-    names = [f"hidden_{number}" for number in range(1, len(layers))] + ["output"]
-    seeds = count(0 if seed is None else _SEEDS_APART * seed)
+    layers = [
+        (units, spec.activation, f"hidden_{number}")
+        for number, units in enumerate(spec.hidden_units or (), 1)
+    ]
+    seeds = None if seed is None else count(_SEEDS_APART * seed)
     try:
         spec.check_size(features.shape[-1], num_outputs)
-        for name, layer in zip(names, layers, strict=True):
-            options = {"prior": prior, "members": spec.members or 1}
-            made = _layer(layer, name, None if seed is None else seeds, options)
-            features = made(features)
+        for layer in [*layers, (num_outputs, "linear", "output")]:
+            features = _dense(spec, *layer, seeds, prior)(features)
         if schema.exposure is not None:
             features = Exposure()([features, inputs[schema.exposure]])
         return BayesianModel(inputs, features, likelihood=likelihood)
@@ -82,35 +81,21 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     return likelihoods.make(part.name, **options)
 
 
-def _layer(
-    spec: LayerSpec, name: str, seeds: Iterator[int] | None, options: dict[str, Any]
-) -> keras.Layer:
-    if isinstance(spec, DenseLayer):
-        return _dense(spec, name, seeds, **options)
-    if isinstance(spec, DropoutLayer):
-        seed = None if seeds is None else next(seeds)
-        return keras.layers.Dropout(spec.rate, seed=seed, name=name)
-    given = spec.model_dump(exclude={"type"})
-    if isinstance(spec, BatchNormalizationLayer):
-        return keras.layers.BatchNormalization(name=name, **given)
-    return keras.layers.LayerNormalization(name=name, **given)
-
-
 def _made(part: Any) -> Any:
     return None if part.name == "none" else part.make()
 
 
 def _dense(
-    spec: DenseLayer,
+    spec: ModelSpec,
+    units: int,
+    activation: str,
     name: str,
     seeds: Iterator[int] | None,
     prior: FromPosterior | None,
-    members: int,
 ) -> DenseVariational:
     return DenseVariational(
-        spec.units,
-        spec.activation,
-        use_bias=spec.use_bias,
+        units,
+        activation,
         kernel_initializer=keras.initializers.GlorotUniform(
             None if seeds is None else next(seeds)
         ),
@@ -118,8 +103,7 @@ def _dense(
         prior=prior or _made(spec.prior),
         bias_posterior=_made(spec.bias_posterior),
         bias_prior=prior or _made(spec.bias_prior),
-        estimator=_made(spec.estimator),
-        members=members,
+        members=spec.members or 1,
         seed=None if seeds is None else next(seeds),
         name=name,
     )

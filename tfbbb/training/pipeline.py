@@ -34,7 +34,7 @@ from tfbbb.training.familiarity import (
     fit_extrapolation,
     fit_familiarity,
 )
-from tfbbb.training.judging import TrainingBaselines, describe_convergence
+from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes
 from tfbbb.training.loop import seconds_per_step
 from tfbbb.training.network import make_network
@@ -146,11 +146,7 @@ def train_networks(run: Run) -> Run:
 
 
 def compare_baselines(run: Run) -> Run:
-    """Fits the baselines; where a linear one competes, trains a linear network, too.
-
-    A network gains nothing where the target is linear in the columns, or mostly noise;
-    there, a Bayesian linear model may be better.
-    """
+    """Fits the baselines; where a linear one competes, trains a linear network, too."""
     prepared, best = run.prepared, run.best
     run.clock.begin("baselines")
     inputs, targets, weights = run.measured_rows()
@@ -195,10 +191,7 @@ def compare_baselines(run: Run) -> Run:
 
 
 def train_best_network(run: Run) -> Run:
-    """Goes on training the best network.
-
-    Members at the temperature of a spec are trained as it says, and no further.
-    """
+    """Goes on training the best network, unless the spec gives the temperature."""
     best, left = run.best, run.clock.seconds_before("choice")
     needed = run.clock.seconds_of("first step")
     needed += _SHARE_TO_GO_ON * best.outcome.seconds
@@ -234,7 +227,7 @@ def calibrate_model(run: Run) -> Run:
         in_haste,
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
-        raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)
+        raise TrainingDivergedError(run.plan.learning_rate)
     weights, covered = run.row_weights, None
     if run.prepared.schema.task == "regression":
         # The levels of the figures, whose quantiles are kept.
@@ -268,20 +261,10 @@ def learn_familiarity(run: Run) -> Run:
 
 def judge_model(run: Run) -> Run:
     """Compares the model with the baselines, and says whether it learned anything."""
-    best, targets = run.best, run.targets
     run.clock.begin("judgement")
     judgement = run.baselines.judge(
         run.scored, places=run.places, parent=_scores_of_parent(run)
     )
-    convergence = describe_convergence(
-        best.outcome.losses,
-        None
-        if run.prepared.schema.task == "classification" or run.prepared.schema.event
-        else run.calibrated.uncalibrated.aleatoric,
-        targets,
-        getattr(best.model.likelihood, "resolution", None),
-    )
-    judgement["convergence"] = convergence
     recipe = describe_recipe(run)
     ended = []
     if not run.has_time:
@@ -310,7 +293,7 @@ def judge_model(run: Run) -> Run:
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     waits = [] if judgement["becomes_latest"] else [WAITS]
     judgement["sentences"] += describe_extrapolation(run.extrapolation)
-    said = [*beaten, *convergence["warnings"], *useless, *waits, *ended]
+    said = [*beaten, *useless, *waits, *ended]
     for kind in ("sentences", "warnings"):
         judgement[kind] += said
     return replace(run, judgement=judgement, recipe=recipe)
@@ -423,10 +406,7 @@ def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
 
 
 def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
-    """Makes the networks of a plan, with the members of all temperatures.
-
-    Their likelihoods are adapted to the training targets.
-    """
+    """Makes the networks of a plan, with likelihoods adapted to the targets."""
     prepared, seed = run.prepared, run.spec.training.seed
     if run.parent is not None:
         networks = [run.parent.network(seed)]

@@ -136,14 +136,12 @@ def _with_chosen_columns(
     rows: Split,
     weights: np.ndarray | None,
 ) -> tuple[Schema, Split]:
-    """Leaves columns out if there are more than rows; then rows are held out as well.
-
-    Folds would be predicted by members whose columns were chosen with them.
-    """
+    """Leaves columns out, and holds rows out, if there are more columns than rows."""
     if not has_more_columns_than(table.num_rows, schema):
         return schema, rows
     held_out = rows
     if not len(rows.held_out):
+        # Folds would be predicted by members whose columns were chosen with them.
         update = {"fraction": _HELD_OUT}
         validation = spec.training.validation.model_copy(update=update)
         training = spec.training.model_copy(update={"validation": validation})
@@ -246,10 +244,7 @@ def _take_known(
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:
-    """Raises `TableError` with its row for values that do not fit the schema.
-
-    Later checks see only a part of the table, and would count rows from its start.
-    """
+    """Raises `TableError` with its row for values that do not fit the schema."""
     schema.targets(table)
     errors = []
     for column in schema.features:
@@ -262,10 +257,7 @@ def _check_columns(table: ColumnSource, schema: Schema) -> None:
 
 
 def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
-    """Raises `TableError` for a target outside the support of the likelihood.
-
-    Otherwise such a target in a held-out row would fail only after training.
-    """
+    """Raises `TableError` for a target outside the support of the likelihood."""
     likelihood = make_likelihood(spec.model.likelihood, schema)
     if likelihood.support is None:
         return

@@ -58,7 +58,6 @@ class Calibrated:
     metrics: Mapping[str, float]
     choice: Config
     prediction: Predictive
-    uncalibrated: Predictive
 
 
 def make_recalibration(
@@ -106,10 +105,7 @@ def calibrate(
     together: np.ndarray | None = None,
     in_haste: bool = False,
 ) -> Calibrated:
-    """Recalibrates a trained model by a spec, and measures its predictions.
-
-    In haste, one factor is taken without a choice, where one suits the likelihood.
-    """
+    """Recalibrates a model by a spec, in haste by one factor, and measures it."""
     method = make_recalibration(part, model.likelihood, schema)
     if schema.event is not None and method == "auto":
         method = None
@@ -126,7 +122,7 @@ def calibrate(
         if schema.event is not None and part.name != "none":
             reason = _CUT_OFF
         choice = {"chosen": "none", "reason": reason}
-        return Calibrated(before, {**asked, **choice}, prediction, prediction)
+        return Calibrated(before, {**asked, **choice}, prediction)
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(model, inputs, by)
     options: Config = {"by": by, "labels": labels, "together": together}
@@ -142,7 +138,7 @@ def calibrate(
         report["reason"] = _NO_TIME
     if crossed is not None:
         report |= _extrapolate(model, crossed, report["reason"])
-    return Calibrated(figures, report, made.prediction, prediction)
+    return Calibrated(figures, report, made.prediction)
 
 
 def _extrapolate(

@@ -1,19 +1,14 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
-from collections.abc import Iterator
 from math import isfinite
 
 import numpy as np
 
-from tfbbb.base.texts import fold_sentences
 from tfbbb.base.types import Config
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import Trial
-from tfbbb.training.preparation import Prepared, remark_on_choice
+from tfbbb.training.preparation import remark_on_choice
 from tfbbb.training.run import Run
-
-# The standard error of a coverage of 90 % is then 5 %.
-_FEW_ROWS = 40
 
 
 def describe_recipe(run: Run) -> Config:
@@ -74,7 +69,6 @@ def describe_recipe(run: Run) -> Config:
         "remarks": [
             *prepared.schema.column_warnings,
             *remark_on_choice(prepared.schema),
-            *_remarks_on_scarce_rows(prepared, run.members),
         ],
         "epochs": outcome.epoch,
         "steps": outcome.step,
@@ -115,32 +109,3 @@ def _metrics_from(
         )
     whole = f" of whole groups of {column!r}" if by == "group" else ""
     return f"{num_rows} rows{whole} that no member trained on"
-
-
-def _remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]:
-    """Returns a sentence for each kind of rows of which there are too few."""
-    found = []
-    num_rows = prepared.num_rows
-    if num_rows < _FEW_ROWS:
-        found.append(f"The table has {num_rows} rows, so its figures are uncertain.")
-    if prepared.schema.task == "classification":
-        found += fold_sentences(
-            _rare_classes(prepared.schema.classes, prepared.rows.targets(), members)
-        )
-    return found
-
-
-def _rare_classes(
-    names: tuple[str, ...], targets: np.ndarray, members: MemberRows
-) -> Iterator[str]:
-    least = max(members.num_folds, 2)
-    counts = np.bincount(targets.ravel(), minlength=len(names))
-    for name, count in zip(names, counts.tolist(), strict=True):
-        if count >= least:
-            continue
-        rows = "1 training row" if count == 1 else f"{count} training rows"
-        few = f", fewer than the {members.num_folds} folds" if members.num_folds else ""
-        yield (
-            f"The class {name!r} has {rows}{few}, too few to learn it and to measure "
-            "it; add rows, or merge it with another class."
-        )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from tfbbb.base.types import Config
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.schema import Schema
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
-from tfbbb.training.spec.layers import DenseLayer
 
 # In `assets.extra` of a SavedModel, which TensorFlow Serving ignores.
 RECORD_FILE = "training.json"
@@ -44,7 +44,7 @@ class TrainingRecord:
             values = json.loads(text)
             if values["format"] != _FORMAT:
                 raise continuation_error(version, f"its format is {values['format']!r}")
-            spec = JobSpec.model_validate(values["spec"])
+            spec = JobSpec.model_validate(_present(values["spec"], version))
             return cls(spec, Schema.from_dict(values["schema"]))
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, SpecError):
@@ -63,26 +63,19 @@ class TrainingRecord:
                 "training.kl_schedule",
             )
         _check_network(self.spec)
-        if spec.targets != self.spec.targets:
-            raise SpecError(
-                "The target must be that of the parent version, "
-                f"{list_names(self.spec.targets)}. Received: target={spec.target!r}",
-                "target",
-            )
-        event = None if self.schema.event is None else self.schema.event.name
-        for name, own in (("exposure", self.schema.exposure), ("event", event)):
-            if getattr(spec, name) != own:
+        event = self.schema.event and self.schema.event.name
+        for name, asked, own in (
+            ("target", spec.target, self.spec.target),
+            ("exposure", spec.exposure, self.schema.exposure),
+            ("event", spec.event, event),
+            ("task", spec.task or self.schema.task, self.schema.task),
+        ):
+            if asked != own:
                 raise SpecError(
                     f"The {name} must be that of the parent version, {own!r}. "
-                    f"Received: {name}={getattr(spec, name)!r}",
+                    f"Received: {name}={asked!r}",
                     name,
                 )
-        if spec.task not in (None, self.schema.task):
-            raise SpecError(
-                f"The task must be that of the parent version, {self.schema.task!r}. "
-                f"Received: task={spec.task!r}",
-                "task",
-            )
         given = {
             name: value
             for name, value in spec.model
@@ -97,6 +90,17 @@ class TrainingRecord:
         _check_features(spec, self, column_names)
 
 
+def _present(spec: Config, version: Path) -> Config:
+    """Returns a spec of a version before 0.3, which had more fields, as of today."""
+    model, training = dict(spec["model"]), dict(spec["training"])
+    if model.pop("layers", None):
+        raise continuation_error(version, "its job names layers")
+    model.pop("estimator", None)
+    if isinstance(rate := training.get("learning_rate"), dict):
+        training["learning_rate"] = rate["initial"]
+    return {**spec, "model": model, "training": training}
+
+
 def continuation_error(version: Path, reason: str) -> SpecError:
     """Returns the error of a version that cannot be a parent version."""
     name = f"{version.parent.name}/{version.name}"
@@ -105,31 +109,16 @@ def continuation_error(version: Path, reason: str) -> SpecError:
 
 def _check_network(parent: JobSpec) -> None:
     """Raises `SpecError` for a posterior that cannot be a prior at temperature 1."""
-    model, used = parent.model, set()
-    for layer in model.complete_layers(1):
-        if layer.type in ("batch_normalization", "layer_normalization"):
-            raise SpecError(
-                "The parent version has a normalization layer, whose weights have "
-                "no posterior that could become a prior. "
-                f"Received: layer {layer.type!r}"
-            )
-        if not isinstance(layer, DenseLayer):
-            continue
-        for posterior, prior in (
-            (layer.posterior, layer.prior),
-            (layer.bias_posterior, layer.bias_prior),
-        ):
-            assert posterior is not None
-            if not posterior.family.has_density:
-                raise SpecError(
-                    f"The posterior '{posterior.name}' of the parent version has no "
-                    "density, so it cannot become a prior."
-                )
-            used |= {posterior.name, "none" if prior is None else prior.name}
+    posterior, prior = parent.model.posterior, parent.model.prior
+    if not posterior.family.has_density:
+        raise SpecError(
+            f"The posterior '{posterior.name}' of the parent version has no density, "
+            "so it cannot become a prior."
+        )
     schedule = parent.training.kl_schedule
     if schedule is None or schedule.make().counts_rows_once:
         return
-    others = sorted(used - {"mean_field_normal", "normal"})
+    others = sorted({posterior.name, prior.name} - {"mean_field_normal", "normal"})
     if schedule.name != "tempered" or others:
         received = ", ".join([f"kl_schedule={schedule.model_dump()}", *others])
         raise SpecError(

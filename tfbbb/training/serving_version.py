@@ -82,10 +82,7 @@ class ServingVersion:
         return (comparison, theirs) if is_worse(both) else None
 
     def _unpaired(self, own: PredictedRows, targets: np.ndarray) -> dict[str, float]:
-        """Returns how many standard errors its own figures are worse, negative then.
-
-        The standard error of its figures counts as that of the new model's.
-        """
+        """Returns how many standard errors its own figures are worse, negative then."""
         lineage = self.model.manifest.lineage or {}
         figures = ((lineage.get("judgement") or {}).get("figures") or {}).get("model")
         if not figures:

@@ -147,16 +147,13 @@ def _split_by_mask(
 def _groups_of_copies(
     table: ColumnSource, schema: Schema
 ) -> tuple[np.ndarray | None, int]:
-    """Returns groups of rows with equal features, and the number of rows that repeat.
-
-    The groups are None if there are no such rows, or so many, with other targets, that
-    new rows have the same features.
-    """
+    """Returns groups of rows with equal features, or None, and how many repeat."""
     groups = group_repeated_rows(table, [column.name for column in schema.features])
     if groups is None:
         return None, 0
     sizes = np.bincount(groups)
     repeated = int(sizes[sizes > 1].sum())
+    # If so many repeat with other targets, new rows have the same features.
     together = 2 * len(sizes) >= len(groups) or (
         len(sizes) >= _FEWEST_GROUPS
         and _agreement(groups, schema.targets(table)) >= _AGREEMENT_OF_COPIES
@@ -165,11 +162,7 @@ def _groups_of_copies(
 
 
 def _agreement(groups: np.ndarray, targets: np.ndarray) -> float:
-    """Returns how much oftener than by chance two rows of a group have equal targets.
-
-    It is Cohen's kappa: 0 for targets that differ within groups as between them, 1 for
-    groups with one target each.
-    """
+    """Returns Cohen's kappa of whether two rows of a group have equal targets."""
     # Of a time, without its event.
     first = targets.reshape(len(targets), -1)[:, 0]
     values = np.unique(first, return_inverse=True)[1].ravel()

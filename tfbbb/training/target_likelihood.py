@@ -102,11 +102,7 @@ def target_resolution(targets: np.ndarray) -> float | None:
 
 
 def bounds_of_targets(targets: np.ndarray) -> tuple[float, float] | None:
-    """Returns the bounds that targets suggest: 0, and 1 or 100 of shares.
-
-    Of many numbers, some near 0 would be negative if a number could be. A share of 1
-    is nearly reached, and one of 100 % reached.
-    """
+    """Returns the bounds that many targets suggest: 0, and 1 or 100 of shares."""
     low, high = float(np.min(targets)), float(np.max(targets))
     if low < 0.0 or len(targets) < _FEWEST_ROWS:
         return None
@@ -279,10 +275,7 @@ def _part(label: str) -> LikelihoodPart:
 
 
 def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
-    """Returns the trial with the greatest gain, the default if none is clear.
-
-    A simpler distribution of counts is kept if it is about as good.
-    """
+    """Returns the trial with the greatest gain, the default if none is clear."""
     clear = [
         trial
         for trial in trials[1:]

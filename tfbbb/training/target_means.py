@@ -115,10 +115,7 @@ def _with_means(
 
 
 def _smoothing(places: np.ndarray, values: np.ndarray) -> float | None:
-    """Returns the variance within texts over that between them; None if that is 0.
-
-    By the analysis of variance of texts of different numbers of rows.
-    """
+    """Returns the variance within texts over that between, by analysis of variance."""
     counts = np.bincount(places)
     rows, number = len(places), np.count_nonzero(counts)
     if not 1 < number < rows:

@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,7 @@ from tfbbb.judging.explain.effects import effect
 from tfbbb.judging.explain.importance import permutation_importance
 from tfbbb.judging.explain.rows import Rows, of_targets, predicted, sampled
 from tfbbb.judging.explain.variance_split import variance_split
-from tfbbb.judging.report import (
-    FORMAT,
-    MOST_ROWS,
-    by_target,
-    calibration,
-    explanations,
-    held_out,
-    rounded,
-)
+from tfbbb.judging.report import FORMAT, MOST_ROWS, calibration, held_out, rounded
 from tfbbb.judging.types import Model
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
@@ -259,21 +251,25 @@ class VersionReport:
     def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
         """Explains the model, and returns the report."""
         number = len(self.of_targets)
-        models = of_targets(self.model, number)
-        explained: list[Config] = []
+        parts: list[Config] = []
         shares: list[float] = []
-        for model, y in zip(models, one_by_one(self.targets, number), strict=True):
+        for name, measured, model, y in zip(
+            self.target_names,
+            self.of_targets,
+            of_targets(self.model, number),
+            one_by_one(self.targets, number),
+            strict=True,
+        ):
             found, share = self._explain(model, y, clock, self.seconds / number)
-            explained.append(found)
+            parts.append({"target": name, **measured, **found})
             shares += [] if share is None else [share]
         share = float(np.mean(shares)) if shares else None
-        parts = zip(self.of_targets, explained, strict=True)
         report: Config = rounded(
             {
                 "format": FORMAT,
                 **self.figures,
                 "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
-                **by_target(self.target_names, [one | more for one, more in parts]),
+                **(parts[0] if number == 1 else {"targets": parts}),
             }
         )
         return report
@@ -290,7 +286,11 @@ class VersionReport:
         end = end_of_importance + 0.5 * seconds
         rows, names = self.rows, list(self.rows.columns)
         split = variance_split(predicted(model, rows, None, None))
-        importance, effects = None, []
+        found: Config = {
+            "variance_split": {"rows": self.num_rows, **split.to_dict(self.places)},
+            "importance": None,
+            "effects": [],
+        }
         if clock() < end_of_importance:
             importance = permutation_importance(
                 model,
@@ -304,8 +304,13 @@ class VersionReport:
                     lambda _: clock() < end_of_importance, self.columns
                 ),
             )
-            measured = [found.name for found in importance]
-            effects = [
+            measured = [column.name for column in importance]
+            found["importance"] = {
+                "rows": self.num_rows,
+                "columns": list(map(asdict, importance)),
+                "left_out": [name for name in names if name not in measured],
+            }
+            found["effects"] = [
                 effect(
                     model,
                     rows.inputs,
@@ -314,14 +319,13 @@ class VersionReport:
                     points=_POINTS,
                     max_rows=_ROWS_OF_EFFECT,
                     num_samples=_DRAWS,
-                ).spelled(self.spellings.get(name, {}))
+                )
+                .spelled(self.spellings.get(name, {}))
+                .to_dict()
                 for name in takewhile(lambda _: clock() < end, measured[:_MOST_EFFECTS])
                 if rows.has_values(name)
             ]
         share = share_of_total(split.epistemic, split.epistemic + split.aleatoric)
-        found = explanations(
-            split, self.places, importance, effects, names, self.num_rows
-        )
         return found, share
 
 

@@ -218,15 +218,8 @@ def test_a_row_that_decides_the_error_is_named():
         "linear model": PredictedRows(np.zeros(ROWS), Y + RNG.normal(size=Y.shape)),
     }
     judged = judge(rows, targets, places=np.arange(100, 100 + ROWS))
-    others = np.arange(ROWS) != 7
-    own, other = (np.sqrt(np.mean(rows[name].errors(targets)[others])) for name in rows)
-    median = np.median(np.abs(rows["model"].mean - targets))
-    root = np.sqrt(np.mean(rows["model"].errors(targets)))
     assert judged["warnings"][-1] == (
-        "Row 108 carries 99.9 % of the squared error of the model. Half of the errors "
-        f"of the model are at most {shown_number(median, 3)}, where the root of the "
-        f"mean squared error is {root:.0f}. Without it: "
-        f"The model has {100 * (1 - own / other):.2g} % less error than a linear model."
+        "Row 108 carries 99.9 % of the squared error of the model."
     )
     assert "no better" in judged["sentences"][0]
     targets[[9, 40]] = -1e9

@@ -1,4 +1,4 @@
-"""The spread of gradient boosting comes from rows in other folds."""
+"""Gradient boosting as a judge: its noise, rare classes and time."""
 
 import numpy as np
 import pytest
@@ -11,35 +11,28 @@ from tfbbb.judging.evaluation.gradient_boosting import (
 )
 
 RNG = np.random.default_rng(0)
-FOLDS = np.repeat([0, 1], 2000)
 
 
-def test_numbers_have_the_student_noise_of_the_other_folds():
-    noise = stats.t(4.0).rvs(4000, random_state=0) * np.where(FOLDS == 0, 1.0, 3.0)
-    targets = noise[:, np.newaxis]
-    scored = score_gradient_boosting(np.zeros_like(targets), targets, FOLDS)
-    expected = stats.t(4.0, scale=np.where(FOLDS == 0, 3.0, 1.0)).logpdf(noise)
-    # Scales of 2000 rows have a relative standard error of some 2 %.
-    assert scored.log_prob.mean() == pytest.approx(expected.mean(), abs=0.08)
-    np.testing.assert_array_equal(scored.mean, 0.0)
-
-
-def test_classes_have_the_temperature_of_the_other_folds():
-    logits = 4.0 * RNG.normal(size=(4000, 3))
-    temperatures = np.where(FOLDS == 0, 2.0, 4.0)[:, np.newaxis]
-    noise = RNG.gumbel(size=logits.shape)
-    labels = (logits / temperatures + noise).argmax(axis=1)
-    scored = score_gradient_boosting(logits, labels, FOLDS, num_classes=3)
-    swapped = logits / np.where(FOLDS == 0, 4.0, 2.0)[:, np.newaxis]
-    expected = swapped - np.log(np.exp(swapped).sum(axis=1, keepdims=True))
-    expected = expected[np.arange(4000), labels].mean()
-    assert scored.log_prob.mean() == pytest.approx(expected, abs=0.03)
+def test_numbers_have_the_noise_of_their_errors():
+    relative = RNG.uniform(0.5, 2.0, size=4000)
+    means = 2.0 * relative[:, np.newaxis]
+    noise = 3.0 * np.sqrt(relative) * RNG.normal(size=4000)
+    targets = means + noise[:, np.newaxis]
+    scored = score_gradient_boosting(
+        np.full_like(targets, 2.0), targets, relative=relative
+    )
+    scale = 3.0 * np.sqrt(relative)
+    expected = stats.norm(means[:, 0], scale).logpdf(targets[:, 0])
+    # The spread of 4000 rows has a relative standard error of 1.1 %.
+    assert scored.log_prob.mean() == pytest.approx(expected.mean(), abs=2e-3)
+    np.testing.assert_allclose(scored.mean, means)
+    assert scored.coverage == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 4000))
 
 
 def test_whole_numbers_have_probabilities():
     targets = np.round(RNG.normal(50.0, 5.0, size=(4000, 1)))
     means = np.full_like(targets, 50.0)
-    scored = score_gradient_boosting(means, targets, FOLDS, discrete=True)
+    scored = score_gradient_boosting(means, targets, discrete=True)
     expected = np.diff(
         stats.norm(50.0, 5.0).cdf(np.hstack([targets - 0.5, targets + 0.5]))
     )
@@ -58,7 +51,8 @@ def test_a_class_without_a_row_is_as_probable_as_half_a_row():
     np.testing.assert_allclose(np.exp(only[:, 0]), 80 / 81)
 
 
-def test_too_many_columns_are_no_judge():
-    features = np.zeros((1100, 700))
+@pytest.mark.parametrize(("columns", "seconds"), [(700, np.inf), (10, 0.01)])
+def test_many_columns_or_little_time_leave_no_judge(columns, seconds):
+    features = np.zeros((1100, columns))
     with pytest.raises(TooSlowError):
-        fit_gradient_boosting(features, np.zeros((1100, 1)), features)
+        fit_gradient_boosting(features, np.zeros((1100, 1)), features, seconds=seconds)

@@ -5,17 +5,15 @@ from typing import get_args
 import keras
 import pytest
 
-from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
+from tfbbb import kl_schedules, likelihoods, posteriors, priors
 from tfbbb.layers import DenseVariational
 from tfbbb.training.spec import families
 from tfbbb.training.spec.families import OneOf, PosteriorPart
-from tfbbb.training.spec.layers import Activation
-from tfbbb.training.spec.model import ModelSpec
+from tfbbb.training.spec.model import Activation, ModelSpec
 
 KINDS = {
     "posterior": (posteriors, families.posteriors),
     "prior": (priors, families.priors),
-    "estimator": (estimators, families.estimators),
     "likelihood": (likelihoods, families.likelihoods),
     "kl_schedule": (kl_schedules, families.kl_schedules),
 }
@@ -61,16 +59,6 @@ def cases(declared, *others):
         *(part() for name, part in declared.parts.items() if name != "none"),
         *others,
     ]
-
-
-def test_posteriors_and_estimators_go_together_as_in_the_layers():
-    eigenbasis = families.posteriors.make("matrix_normal", covariance="eigenbasis")
-    for posterior, estimator in product(
-        cases(families.posteriors, eigenbasis), cases(families.estimators)
-    ):
-        assert estimator.make().can_serve(posterior.make()) == accepts(
-            posterior=posterior.make(), estimator=estimator.make()
-        ), (posterior, estimator)
 
 
 def test_posteriors_and_priors_go_together_as_in_the_layers():

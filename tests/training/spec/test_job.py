@@ -15,7 +15,6 @@ def job(**fields):
 def test_a_target_alone_is_a_job():
     spec = job()
     assert spec.model.posterior.name == "mean_field_normal"
-    assert spec.training.learning_rate.decay == "cosine"
     assert spec.start_from is None
     assert job(target=["y"]) == spec
 
@@ -29,19 +28,14 @@ def test_a_name_means_the_family_with_its_defaults():
         }
     )
     assert by_name == with_options
-    assert job(training={"learning_rate": 0.1}) == job(
-        training={"learning_rate": {"initial": 0.1, "decay": "cosine"}}
-    )
 
 
 def test_json_says_all_of_a_spec():
     spec = job(
         features=["a", "b"],
         model={
-            "layers": [
-                {"type": "dense", "units": 8, "posterior": "matrix_normal"},
-                {"type": "dropout", "rate": 0.2},
-            ],
+            "hidden_units": [8],
+            "posterior": "matrix_normal",
             "likelihood": {"name": "student_t", "df": 4},
             "members": 3,
         },

@@ -9,42 +9,11 @@ def model(**fields):
     return ModelSpec.model_validate(fields)
 
 
-def test_units_are_the_short_form_of_layers():
-    short = model(hidden_units=[8, 4], activation="tanh")
-    long = model(
-        layers=[{"type": "dense", "units": units} for units in (8, 4)],
-        activation="tanh",
-    )
-    assert short.complete_layers(1) == long.complete_layers(1)
-
-
-def test_layers_take_what_they_leave_out_from_the_model():
-    spec = model(
-        posterior="low_rank_normal",
-        prior={"name": "normal", "scale": 0.5},
-        layers=[
-            {"type": "dense", "units": 8},
-            {
-                "type": "dense",
-                "units": 4,
-                "posterior": "matrix_normal",
-                "activation": "elu",
-            },
-        ],
-    )
-    first, second, output = spec.complete_layers(2)
-    assert (first.posterior, first.activation) == (spec.posterior, "relu")
-    assert (second.posterior.name, second.activation) == ("matrix_normal", "elu")
-    assert first.prior == second.prior == spec.prior
-    assert output.activation == "linear"
-    assert output.posterior == spec.posterior
-
-
 def test_biases_are_mean_field_unless_the_weights_are_points():
-    bayesian = model(posterior="full_covariance_normal").complete_layers(1)[-1]
+    bayesian = model(posterior="full_covariance_normal")
     assert bayesian.bias_posterior.name == "mean_field_normal"
     assert bayesian.bias_prior.name == "normal"
-    point = model(posterior="point", prior="none").complete_layers(1)[-1]
+    point = model(posterior="point", prior="none")
     assert point.bias_posterior.name == "point"
     assert point.bias_prior.name == "none"
 
@@ -52,7 +21,7 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"hidden_units": [5], "layers": []}, "`hidden_units` or `layers`, not both"),
+        ({"layers": []}, "Extra inputs"),
         ({"hidden_units": [0]}, "greater than or equal to 1"),
         ({"hidden_units": [1] * 51}, "at most 50 items"),
         ({"hidden_units": [10_000, 10_000]}, "more than the limit of 20000000"),
@@ -64,39 +33,9 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ({"prior": "none"}, "only the posterior 'point' needs no prior"),
         ({"posterior": "point", "prior": "horseshoe"}, "no upper bound"),
         (
-            {"posterior": "low_rank_normal", "estimator": "local"},
-            "the estimator 'local' cannot train the posterior 'low_rank_normal'",
-        ),
-        (
-            {
-                "posterior": {"name": "matrix_normal", "covariance": "eigenbasis"},
-                "estimator": "flipout",
-            },
-            "cannot train the posterior 'matrix_normal'",
-        ),
-        (
-            {"layers": [{"type": "dense", "units": 3, "posterior": "point",
-                         "estimator": "score_function"}]},
-            "layer 1: the estimator 'score_function' cannot train",
-        ),
-        (
             {"posterior": "full_covariance_normal", "hidden_units": [100, 100]},
             "covariance of 10000 × 10000",
         ),
-        (
-            {
-                "estimator": {"name": "weight", "num_samples": 2},
-                "layers": [{"type": "dense", "units": 3,
-                            "estimator": {"name": "weight", "num_samples": 3}}],
-            },
-            "must draw the same number: received 2, 3",
-        ),
-        (
-            {"members": 2, "layers": [{"type": "layer_normalization"}]},
-            "would share a normalization layer",
-        ),
-        ({"layers": [{"type": "dropout", "rate": 1.0}]}, "less than 1"),
-        ({"layers": [{"type": "conv"}]}, "does not match any of the expected tags"),
         (
             {"likelihood": {"name": "normal", "scale": 1, "heteroscedastic": True}},
             "either given",

@@ -41,28 +41,16 @@ def feedback(
     check_version_or_label(version, label)
     import pyarrow as pa
 
-    from tfbbb.cli.table_targets import (
-        name_classes,
-        read_targets,
-        refuse_without_targets,
-    )
+    from tfbbb.cli.table_targets import name_classes, read_usable_targets
     from tfbbb.tables.plain_values import typed_table
     from tfbbb.tables.scan import read_cells
-    from tfbbb.tables.target import describe_unusable
 
     remote_model = client.model(model)
     manifest, texts = read_manifest(remote_model, version, label)
     table = typed_table(read_cells(data, sheet=sheet, notify=echo_note), texts)
-    found = read_targets(table, manifest)
-    known, unusable = found.known, found.unusable
-    target = ", ".join(manifest.target_names)
-    if not known.any():
-        refuse_without_targets(target, unusable, len(known))
-    end = "such rows are left out"
-    for note in describe_unusable(target, unusable, len(known), end):
-        echo_note(note)
-    table = table.filter(pa.array(known))
-    targets = name_classes(found.values[known], manifest.classes)
+    found = read_usable_targets(table, manifest)
+    table = table.filter(pa.array(found.known))
+    targets = name_classes(found.values[found.known], manifest.classes)
     scored = remote_model.feedback(table, targets, version=version, label=label)
     typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
     _echo(remote_model.describe_feedback(scored))

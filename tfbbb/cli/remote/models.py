@@ -1,27 +1,17 @@
 """`tfbbb remote models`, `label` and `delete`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tfbbb.base.types import JsonObject
-from tfbbb.cli.application import Application, with_options
+from tfbbb.cli.application import with_options
 from tfbbb.cli.notes import echo_next
 from tfbbb.cli.printing import AsJson, print_list
-from tfbbb.cli.remote.service import (
-    DatasetId,
-    JobId,
-    Key,
-    ModelName,
-    Url,
-    service,
-    target_names,
-)
+from tfbbb.cli.remote.service import ModelName, check_id, service
 
 if TYPE_CHECKING:
     from tfbbb.client import Client
-
-delete = Application(name="delete", no_args_is_help=True)
 
 
 @with_options(service)
@@ -35,7 +25,7 @@ def models(client: "Client", as_json: AsJson = False) -> None:
         {
             "model": "name",
             "task": "task",
-            "target": lambda model: ", ".join(filter(None, target_names(model))),
+            "target": _format_target,
             "versions": lambda model: ", ".join(
                 map(_format_version, model["versions"])
             ),
@@ -66,64 +56,49 @@ def label(
     echo_next(f"tfbbb remote predict {model} TABLE --label {label}")
 
 
-@delete.callback()
-def _options(url: Url = None, key: Key = None) -> None:
+@with_options(service)
+def delete(
+    client: "Client",
+    kind: Annotated[
+        Literal["dataset", "job", "version", "label"],
+        typer.Argument(help="Kind of the thing."),
+    ],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Its id, or the name of its model and the version or the label."
+        ),
+    ],
+) -> None:
     """Delete a dataset, a job, a version or a label.
 
-    Example: tfbbb remote delete label houses champion
-    """
-
-
-@delete.command()
-@with_options(service)
-def dataset(client: "Client", dataset: DatasetId) -> None:
-    """Delete a dataset that no unfinished job needs, but not its models.
-
-    Example: tfbbb remote delete dataset 5f1d7e2a9c3b4d6e8f012345
-    """
-    client.dataset(dataset).delete()
-    typer.echo(f"deleted dataset {dataset}")
-
-
-@delete.command()
-@with_options(service)
-def job(client: "Client", job: JobId) -> None:
-    """Delete a finished job and its log, but not its model.
-
-    Example: tfbbb remote delete job 5f1d7e2a9c3b4d6e8f012345
-    """
-    client.job(job).delete()
-    typer.echo(f"deleted job {job}")
-
-
-@delete.command()
-@with_options(service)
-def version(
-    client: "Client",
-    model: ModelName,
-    version: Annotated[int, typer.Argument(min=1, help="The version.")],
-) -> None:
-    """Delete a version that no label, no job and no `latest` refers to.
-
-    Example: tfbbb remote delete version houses 2
-    """
-    client.model(model).delete_version(version)
-    typer.echo(f"deleted version {version} of {model}")
-
-
-@delete.command("label")
-@with_options(service)
-def delete_label(
-    client: "Client",
-    model: ModelName,
-    label: Annotated[str, typer.Argument(help="The label.")],
-) -> None:
-    """Delete a label, but not its version.
+    A dataset or a job leaves its models, and a label its version. The service keeps a
+    dataset that an unfinished job needs, a job that has not finished, and a version
+    that a label, a job or `latest` refers to.
 
     Example: tfbbb remote delete label houses champion
     """
-    client.model(model).delete_label(label)
-    typer.echo(f"deleted label {label} of {model}")
+    of_model = kind in ("version", "label")
+    if len(names) != 1 + of_model:
+        form = f"MODEL {kind.upper()}" if of_model else "ID"
+        raise typer.BadParameter(f"write `delete {kind} {form}`.")
+    first, last = names[0], names[-1]
+    if kind == "dataset":
+        client.dataset(check_id(kind)(first)).delete()
+    elif kind == "job":
+        client.job(check_id(kind)(first)).delete()
+    elif kind == "version":
+        if not last.isdecimal():
+            raise typer.BadParameter(f"{last!r} is not the number of a version.")
+        client.model(first).delete_version(int(last))
+    else:
+        client.model(first).delete_label(last)
+    typer.echo(f"deleted {kind} {last}{f' of {first}' if of_model else ''}")
+
+
+def _format_target(model: JsonObject) -> str:
+    target = model["target"]
+    return ", ".join(target) if isinstance(target, list) else target or ""
 
 
 def _format_verdict(model: JsonObject) -> str:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfbbb.base.types import JsonObject
-
 if TYPE_CHECKING:
     from tfbbb.client import Client, Model
     from tfbbb.export.manifest import Manifest
@@ -47,7 +45,7 @@ Key = Annotated[
 ]
 
 
-def _check_id(thing: str) -> Callable[[str | None], str | None]:
+def check_id(thing: str) -> Callable[[str | None], Any]:
     """Returns the check of an id of a job or a dataset."""
 
     def check(text: str | None) -> str | None:
@@ -61,15 +59,12 @@ def _check_id(thing: str) -> Callable[[str | None], str | None]:
     return check
 
 
-JobId = Annotated[str, typer.Argument(callback=_check_id("job"), help="Id of the job.")]
+JobId = Annotated[str, typer.Argument(callback=check_id("job"), help="Id of the job.")]
 JobIdOrNone = Annotated[
     str | None,
     typer.Argument(
-        callback=_check_id("job"), help="Id of the job; the newest job by default."
+        callback=check_id("job"), help="Id of the job; the newest job by default."
     ),
-]
-DatasetId = Annotated[
-    str, typer.Argument(callback=_check_id("dataset"), help="Id of the dataset.")
 ]
 ModelName = Annotated[str, typer.Argument(help="Name of the model.")]
 Version = Annotated[
@@ -86,12 +81,6 @@ def check_version_or_label(version: int | None, label: str | None) -> None:
         raise typer.BadParameter(
             "give either --label or --version.", param_hint="--label"
         )
-
-
-def target_names(description: JsonObject) -> list[str]:
-    """Returns the names of the targets."""
-    found = description["target"]
-    return found if isinstance(found, list) else [found]
 
 
 def read_manifest(

@@ -85,7 +85,7 @@ def show_progress(job: "Job", details: bool = True) -> None:
             elif event.type == "epoch" and data["epoch"] >= already_done:
                 if details:
                     stage = data.get("stage", "")
-                    bar.show(data["epoch"], data["epochs"], data, stage)
+                    bar.show(data["epoch"], data, stage)
             elif event.type == "state":
                 # `JobFailedError` gives the reason of a failed job.
                 queued = data["state"] == "queued" and "reason" in data

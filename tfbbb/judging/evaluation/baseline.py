@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtri
 
 from tfbbb.base.row_weights import effective_rows
-from tfbbb.base.types import ArrayLike, Config
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import (
     KAPLAN_MEIER,
     LEVEL,
@@ -21,20 +21,6 @@ _ALPHAS = np.logspace(-2, 4, 7)
 _LEAST_LOG_PROB = -1e4
 # Of the optimiser of the logistic model.
 _MOST_ITERATIONS = 100
-
-
-class _StandardNormal:
-    """`scipy.stats.norm` without the import of `scipy.stats`, which takes long."""
-
-    @staticmethod
-    def logpdf(z: np.ndarray) -> np.ndarray:
-        return -0.5 * np.square(z) - 0.5 * np.log(2.0 * np.pi)
-
-    @staticmethod
-    def logsf(z: ArrayLike) -> np.ndarray:
-        return log_ndtr(-np.asarray(z))
-
-    ppf = staticmethod(ndtri)
 
 
 @dataclass(frozen=True)
@@ -189,13 +175,7 @@ class Baseline:
             log_prob = logits[np.arange(len(targets)), targets]
             return PredictedRows(log_prob, np.exp(logits), of_classes=True)
         return score_numbers(
-            outputs,
-            self.scale,
-            targets,
-            _StandardNormal,
-            self.discrete,
-            relative,
-            self.masses,
+            outputs, self.scale, targets, self.discrete, relative, self.masses
         )
 
     def _predict_times(self, targets: np.ndarray) -> PredictedRows:
@@ -210,8 +190,8 @@ class Baseline:
         assert self.scale is not None
         logs, happened = np.log(targets[:, 0]), targets[:, 1] == 1.0
         z = (logs - self.bias) / self.scale
-        density = _StandardNormal.logpdf(z) - np.log(self.scale) - logs
-        log_prob = np.where(happened, density, _StandardNormal.logsf(z))
+        density = _log_density(z) - np.log(self.scale) - logs
+        log_prob = np.where(happened, density, log_ndtr(-z))
         alike = (len(targets), 1)
         survival = np.tile(step(self.curve, scored_times(targets)), alike)
         up_to = 1.0 - step(self.curve, targets[:, 0])
@@ -248,16 +228,20 @@ class Baseline:
         return cls(**{**values, **arrays})
 
 
+def _log_density(z: np.ndarray) -> np.ndarray:
+    """Returns that of the standard normal; importing `scipy.stats` takes long."""
+    return -0.5 * np.square(z) - 0.5 * np.log(2.0 * np.pi)
+
+
 def score_numbers(
     means: np.ndarray,
     scale: float | np.ndarray,
     targets: np.ndarray,
-    noise: Any,
     discrete: bool = False,
     relative: np.ndarray | None = None,
     masses: tuple[float, ...] = (),
 ) -> PredictedRows:
-    """Scores numbers by `y ~ u * mean + sqrt(u) * scale * noise`, u `relative` or 1."""
+    """Scores numbers by `y ~ N(u * mean, u * scale^2)`, u `relative` or 1."""
     if relative is not None:
         means, scale = means * relative[:, np.newaxis], scale * np.sqrt(relative)
     values = np.asarray(targets, np.float64).reshape(-1)
@@ -266,16 +250,16 @@ def score_numbers(
         half = 0.5 / scale
         # In the tail where probabilities are small, for precision.
         distance = np.abs(z)
-        above = noise.logsf([distance - half, distance + half])
-        log_prob = above[0] + np.log1p(-np.exp(above[1] - above[0]))
+        above, beyond = log_ndtr(half - distance), log_ndtr(-half - distance)
+        log_prob = above + np.log1p(-np.exp(beyond - above))
     else:
-        log_prob = noise.logpdf(z) - np.log(scale)
+        log_prob = _log_density(z) - np.log(scale)
     for value, sign in zip(masses, (-1.0, 1.0), strict=False):
-        log_prob = np.where(values == value, noise.logsf(sign * z), log_prob)
+        log_prob = np.where(values == value, log_ndtr(-sign * z), log_prob)
     return PredictedRows(
         np.maximum(log_prob, _LEAST_LOG_PROB),
         means,
-        np.abs(z) <= noise.ppf(0.5 + LEVEL / 2),
+        np.abs(z) <= ndtri(0.5 + LEVEL / 2),
     )
 
 

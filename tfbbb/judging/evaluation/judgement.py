@@ -61,12 +61,11 @@ def judge(
     probable class is wrong, or of times that may be cut off the integrated Brier score.
     The model is better than a baseline if the mean difference of their errors is more
     than two standard errors of the paired differences. If up to three of many rows
-    carry half of a squared error, a sentence names them, tells the median of the
-    errors, and compares the predictions of the others. The sum of the predicted numbers
-    is compared with that of the targets, and the classes of less than 5 % of the rows
-    are judged by the area under the ROC curve, because the commonest class errs as
-    little as can be seen. Fewer than ten rows are not judged. Several
-    targets are judged together, by their errors in units of their spread and by the
+    carry half of a squared error, a sentence names them. The sum of the predicted
+    numbers is compared with that of the targets, and the classes of less than 5 % of
+    the rows are judged by the area under the ROC curve, because the commonest class
+    errs as little as can be seen. Fewer than ten rows are not judged. Several targets
+    are judged together, by their errors in units of their spread and by the
     log-likelihood of all targets of a row, and each alone.
 
     Args:
@@ -400,50 +399,24 @@ def _deciding_rows_sentence(
         return []
     most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
     for name, rows in predictions.items():
-        errors = rows.errors(targets)
-        weighted = errors if rows.weights is None else rows.weights * errors
-        deciding = np.argsort(-weighted, kind="stable")[:most]
-        shares = weighted[deciding] / (weighted.sum() or 1.0)
-        deciding = np.sort(deciding[shares > _LEAST_SHARE])
-        share = float(shares[shares > _LEAST_SHARE].sum())
-        if share > 0.5:
-            whose = _ARTICLES.get(name, f"the {name}")
-            break
-    else:
-        return []
-    where = deciding if places is None else np.sort(places[deciding])
-    said = f"{_carriers(where)} {min(100 * share, 99.9):.3g} % of the squared error of "
-    said += f"{whose}. {_typical_error(whose, errors, rows.average(errors))}"
-    others = np.setdiff1d(np.arange(len(targets)), deciding)
-    own = model.take(others)
-    compared = [
-        describe_comparison(
-            other, own, compare(own, found.take(others), targets[others]), len(others)
-        )[0]
-        for other, found in predictions.items()
-        if other != MODEL
-    ]
-    if compared:
-        without = "it" if len(deciding) == 1 else "them"
-        said += f" Without {without}: {' '.join(compared)}"
-    return [(said, True)]
-
-
-def _carriers(places: np.ndarray) -> str:
-    rows = [str(place + 1) for place in places]
-    if len(rows) == 1:
-        return f"Row {rows[0]} carries"
-    return f"Rows {listed(rows)} carry"
-
-
-def _typical_error(whose: str, errors: np.ndarray, mean: float) -> str:
-    """Says what the median absolute error is beside the root of their mean square."""
-    median = shown_number(float(np.median(np.sqrt(errors))), 3)
-    root = shown_number(float(np.sqrt(mean)), 3)
-    return (
-        f"Half of the errors of {whose} are at most {median}, where the root of the "
-        f"mean squared error is {root}."
-    )
+        errors = rows.errors(targets) * (1.0 if rows.weights is None else rows.weights)
+        deciding = np.argsort(-errors, kind="stable")[:most]
+        shares = errors[deciding] / (errors.sum() or 1.0)
+        deciding, share = deciding[shares > _LEAST_SHARE], shares[shares > _LEAST_SHARE]
+        if share.sum() <= 0.5:
+            continue
+        named = np.sort(deciding if places is None else places[deciding]) + 1
+        carry = f"Rows {listed(list(map(str, named)))} carry"
+        if len(named) == 1:
+            carry = f"Row {named[0]} carries"
+        return [
+            (
+                f"{carry} {min(100 * share.sum(), 99.9):.3g} % of the squared error of "
+                f"{_ARTICLES.get(name, f'the {name}')}.",
+                True,
+            )
+        ]
+    return []
 
 
 def _sums_sentence(sums: Config | None) -> list[tuple[str, bool]]:

@@ -96,17 +96,6 @@ class PredictedRows:
         mean = np.asarray(prediction.mean)
         return cls(log_prob, mean, covered[:, 0], beyond, scores=scores)
 
-    def take(self, rows: np.ndarray) -> "PredictedRows":
-        """Returns some of the rows, by their indices, without their coverage."""
-        return PredictedRows(
-            self.log_prob[rows],
-            self.mean[rows],
-            of_classes=self.of_classes,
-            weights=None if self.weights is None else self.weights[rows],
-            scores=None if self.scores is None else self.scores[rows],
-            of_targets=tuple(each.take(rows) for each in self.of_targets),
-        )
-
     @property
     def num_rows(self) -> int:
         """Number of rows of equal weight that count as much."""

@@ -49,18 +49,6 @@ class Explanation:
             return "familiarity"
         return f"epistemic {_MEASURES[self.split.measure]}"
 
-    def in_table(self, places: np.ndarray) -> "Explanation":
-        """Returns the same explanation with the rows of a larger table.
-
-        Args:
-            places: The index in the larger table of each row, [n].
-        """
-        return replace(
-            self,
-            rows=places[self.rows],
-            unusual=[replace(u, row=int(places[u.row])) for u in self.unusual],
-        )
-
     def to_dict(self) -> Config:
         """Returns the explanation as plain JSON values; rows are counted from 1."""
         importance = self.importance
@@ -90,6 +78,7 @@ def explain(
     names: Sequence[str] | None = None,
     classes: Sequence[str] = (),
     target: str = "",
+    places: np.ndarray | None = None,
     max_rows: int = 2000,
     num_samples: int | None = None,
     seed: int = 0,
@@ -106,6 +95,7 @@ def explain(
         names: Names of the columns of a matrix; `x1`, `x2` and so on by default.
         classes: Names of the classes.
         target: Name of the target.
+        places: The index of each row in its table, [n]; None if these are all rows.
         max_rows: The most rows to explain, drawn at random.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of rows, shuffles and draws.
@@ -122,15 +112,16 @@ def explain(
     ['height', 'width']
     """
     whole = Rows.read(inputs, names)
-    places = sampled(len(whole), max_rows, np.random.default_rng(seed))
-    rows = whole.take(places)
+    chosen = sampled(len(whole), max_rows, np.random.default_rng(seed))
+    rows = whole.take(chosen)
+    where = chosen if places is None else places[chosen]
     options: dict[str, Any] = {"num_samples": num_samples, "seed": seed}
     importance = None
     if targets is not None:
         importance = permutation_importance(
             model,
             rows.inputs,
-            np.asarray(targets)[places],
+            np.asarray(targets)[chosen],
             names=list(rows.columns),
             track=track,
             **options,
@@ -144,13 +135,13 @@ def explain(
         described = model.describe_unlike(rows.inputs, familiarity)
         unusual = [replace(u, unlike=tuple(described[u.row])) for u in unusual]
     return Explanation(
-        rows=places,
+        rows=where,
         classes=tuple(classes),
         target=target,
         importance=importance,
         effects=effects,
         split=split,
-        unusual=[replace(found, row=int(places[found.row])) for found in unusual],
+        unusual=[replace(found, row=int(where[found.row])) for found in unusual],
     )
 
 

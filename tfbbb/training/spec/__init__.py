@@ -2,8 +2,7 @@
 
 from tfbbb.training.spec.families import SpecError
 from tfbbb.training.spec.job import JobSpec, Version
-from tfbbb.training.spec.layers import LayerSpec
 from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
 
-__all__ = ["JobSpec", "LayerSpec", "ModelSpec", "SpecError", "TrainingSpec", "Version"]
+__all__ = ["JobSpec", "ModelSpec", "SpecError", "TrainingSpec", "Version"]

@@ -27,7 +27,6 @@ from pydantic_core import CoreSchema
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.strategy import Registry, options
 from tfbbb.base.task import Task
-from tfbbb.bayes import estimators as _estimators
 from tfbbb.bayes import kl_schedules as _kl_schedules
 from tfbbb.bayes import likelihoods as _likelihoods
 from tfbbb.bayes import posteriors as _posteriors
@@ -98,10 +97,6 @@ class PriorPart(FamilyPart[_priors.Prior]):
         bounded = self.family.bounded
         # A prior with a matrix is not made here, which would take long.
         return bounded if isinstance(bounded, bool) else self.make().bounded
-
-
-class EstimatorPart(FamilyPart[_estimators.Estimator]):
-    """The estimator of a layer."""
 
 
 class KLSchedulePart(FamilyPart[_kl_schedules.KLSchedule]):
@@ -236,7 +231,6 @@ posteriors = _registered(PosteriorPart, _posteriors.registry)
 priors = _registered(
     PriorPart, _priors.registry, "None, for the posterior `point`: maximum likelihood."
 )
-estimators = _registered(EstimatorPart, _estimators.registry)
 likelihoods = _registered(LikelihoodPart, _likelihoods.registry)
 recalibrations = OneOf(
     RecalibrationPart,
@@ -248,7 +242,6 @@ kl_schedules = _registered(KLSchedulePart, _kl_schedules.registry)
 
 Posterior = Annotated[PosteriorPart, posteriors]
 Prior = Annotated[PriorPart, priors]
-Estimator = Annotated[EstimatorPart, estimators]
 Likelihood = Annotated[LikelihoodPart, likelihoods]
 Recalibration = Annotated[RecalibrationPart, recalibrations]
 KLSchedule = Annotated[KLSchedulePart, kl_schedules]

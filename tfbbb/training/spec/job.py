@@ -98,8 +98,8 @@ class JobSpec(SpecPart):
     >>> spec = JobSpec.model_validate(
     ...     {"target": "strength", "model": {"posterior": "low_rank_normal"}}
     ... )
-    >>> spec.model.posterior.rank, spec.training.learning_rate.decay
-    (2, 'cosine')
+    >>> spec.model.posterior.rank, spec.training.effort
+    (2, 'default')
     """
 
     target: Annotated[

@@ -1,13 +1,12 @@
 """The network of a spec."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE
 from tfbbb.training.spec.families import (
-    Estimator,
     Likelihood,
     Option,
     Posterior,
@@ -15,18 +14,26 @@ from tfbbb.training.spec.families import (
     Prior,
     PriorPart,
     SpecPart,
-    estimators,
     posteriors,
     priors,
 )
-from tfbbb.training.spec.layers import (
-    MAX_LAYERS,
-    Activation,
-    DenseLayer,
-    LayerSpec,
-    Units,
-)
 
+Activation = Literal[
+    "elu",
+    "gelu",
+    "leaky_relu",
+    "linear",
+    "mish",
+    "relu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "tanh",
+]
+Units = Annotated[Integer, Field(ge=1, le=10_000)]
+MAX_LAYERS = 50
 NumericEncoding = Literal["standardized", "piecewise_linear"]
 MAX_MEMBERS = 100
 # 320 MB, with the gradient and two moments of Adam per parameter.
@@ -46,15 +53,6 @@ class ModelSpec(SpecPart):
         ),
         Option("hidden"),
     ] = None
-    layers: Annotated[
-        Annotated[tuple[LayerSpec, ...], Field(fail_fast=True)] | None,
-        Field(
-            max_length=MAX_LAYERS,
-            description="The hidden layers, instead of `hidden_units`; the output "
-            "layer is added to them.",
-            examples=[[{"type": "dense", "units": 50}]],
-        ),
-    ] = None
     activation: Annotated[
         Activation, Field(description="Activation of the hidden layers.")
     ] = "relu"
@@ -72,13 +70,6 @@ class ModelSpec(SpecPart):
             examples=["normal", {"name": "normal", "scale": 0.5}],
         ),
     ] = priors.make("normal")
-    estimator: Annotated[
-        Estimator,
-        Field(
-            description="How the noise of q(w) reaches the outputs in training.",
-            examples=["auto", {"name": "flipout", "num_samples": 2}],
-        ),
-    ] = estimators.make("auto")
     likelihood: Annotated[
         Likelihood | None,
         Field(
@@ -110,65 +101,30 @@ class ModelSpec(SpecPart):
     ] = None
 
     @property
-    def shares_layers(self) -> bool:
-        """Whether members would share the weights of a normalization layer."""
-        shared = {"batch_normalization", "layer_normalization"}
-        return any(layer.type in shared for layer in self.layers or ())
+    def bias_posterior(self) -> PosteriorPart:
+        """The posterior of the biases: points if the weights are."""
+        is_point = self.posterior.family.deterministic
+        return posteriors.make("point" if is_point else "mean_field_normal")
 
-    def complete_layers(self, num_outputs: int) -> tuple[LayerSpec, ...]:
-        """Returns the hidden layers and the output layer, with all fields set."""
-        hidden: tuple[LayerSpec, ...] = self.layers or tuple(
-            DenseLayer(type="dense", units=units) for units in self.hidden_units or ()
-        )
-        output = DenseLayer.model_construct(type="dense", units=num_outputs)
-        return (
-            *(
-                self._complete(layer, self.activation)
-                if isinstance(layer, DenseLayer)
-                else layer
-                for layer in hidden
-            ),
-            self._complete(output, "linear"),
-        )
-
-    def _complete(self, layer: DenseLayer, activation: Activation) -> DenseLayer:
-        posterior = layer.posterior or self.posterior
-        prior = layer.prior or self.prior
-        # Some priors need many weights, and there are few biases.
-        bias_posterior = layer.bias_posterior or posteriors.make(
-            "point" if posterior.family.deterministic else "mean_field_normal"
-        )
-        bias_prior = layer.bias_prior or priors.make(
-            "none" if prior.name == "none" else "normal"
-        )
-        complete: dict[str, Any] = {
-            "activation": layer.activation or activation,
-            "posterior": posterior,
-            "prior": prior,
-            "bias_posterior": bias_posterior,
-            "bias_prior": bias_prior,
-            "estimator": layer.estimator or self.estimator,
-        }
-        return layer.model_copy(update=complete)
+    @property
+    def bias_prior(self) -> PriorPart:
+        """The prior of the biases: some priors need many weights."""
+        return priors.make("none" if self.prior.name == "none" else "normal")
 
     def check_size(self, num_features: int, num_outputs: int) -> None:
         """Raises ValueError if the network has too many parameters."""
-        total, inputs = 0, num_features
-        for layer in self.complete_layers(num_outputs):
-            if not isinstance(layer, DenseLayer):
-                continue
-            assert layer.posterior is not None
-            name, posterior = layer.posterior.name, layer.posterior.make()
-            kernel = (inputs, layer.units)
+        total, inputs, posterior = 0, num_features, self.posterior.make()
+        for units in (*(self.hidden_units or ()), num_outputs):
+            kernel = (inputs, units)
             size = posterior.covariance_size(kernel)
             if size > MAX_COVARIANCE:
                 raise ValueError(
-                    f"the posterior '{name}' would need a covariance of "
+                    f"the posterior '{self.posterior.name}' would need a covariance of "
                     f"{size} × {size}, more than {MAX_COVARIANCE} × {MAX_COVARIANCE}; "
                     "use fewer units or 'low_rank_normal'"
                 )
             total += (self.members or 1) * posterior.num_parameters(kernel)
-            inputs = layer.units
+            inputs = units
         if total > MAX_PARAMETERS:
             raise ValueError(
                 f"the posterior of this network has {total} parameters, more than the "
@@ -178,61 +134,20 @@ class ModelSpec(SpecPart):
 
     @model_validator(mode="after")
     def _check_network(self) -> Self:
-        if self.hidden_units is not None and self.layers is not None:
-            raise ValueError("give `hidden_units` or `layers`, not both")
-        *hidden, output = self.complete_layers(1)
-        places = [
-            *((f"layer {number}: ", layer) for number, layer in enumerate(hidden, 1)),
-            ("", output),
-        ]
-        dense = [
-            (place, layer) for place, layer in places if isinstance(layer, DenseLayer)
-        ]
-        for place, layer in dense:
-            _check_strategies(place, layer)
-        draws = {getattr(layer.estimator, "num_samples", 1) for _, layer in dense}
-        if len(draws - {1}) > 1:
-            raise ValueError(
-                "estimators that draw several samples must draw the same number: "
-                f"received {', '.join(map(str, sorted(draws)))}"
-            )
-        if (self.members or 1) > 1 and self.shares_layers:
-            raise ValueError(
-                "members must be independent, but would share a normalization layer: "
-                "leave the layer out, or use one member"
-            )
+        prior, family = self.prior, self.posterior.make()
+        if not family.has_optimum(None if prior.name == "none" else prior):
+            raise ValueError(self._without_optimum())
         self.check_size(num_features=1, num_outputs=1)
         return self
 
-
-def _check_strategies(place: str, layer: DenseLayer) -> None:
-    weights = ("weights", layer.posterior, layer.prior)
-    bias = ("bias", layer.bias_posterior, layer.bias_prior)
-    estimator = layer.estimator
-    assert estimator is not None
-    for what, posterior, prior in (weights, bias):
-        if what == "bias" and not layer.use_bias:
-            continue
-        assert posterior is not None
-        assert prior is not None
-        family = posterior.make()
-        if not family.has_optimum(None if prior.name == "none" else prior):
-            raise ValueError(f"{place}{_without_optimum(what, posterior, prior)}")
-        if not estimator.make().can_serve(family):
-            raise ValueError(
-                f"{place}the estimator '{estimator.name}' cannot train the posterior "
-                f"'{posterior.name}' of the {what}; use another, or 'auto'"
+    def _without_optimum(self) -> str:
+        if self.prior.name == "none":
+            return (
+                "only the posterior 'point' needs no prior: received "
+                f"'{self.posterior.name}'"
             )
-
-
-def _without_optimum(what: str, posterior: PosteriorPart, prior: PriorPart) -> str:
-    if prior.name == "none":
         return (
-            f"only the posterior 'point' needs no prior: received "
-            f"'{posterior.name}' of the {what}"
+            f"the density of the prior '{self.prior.name}' has no upper bound, so the "
+            f"posterior '{self.posterior.name}' has no optimum; use e.g. 'normal', "
+            "'laplace' or 'student_t'"
         )
-    return (
-        f"the density of the prior '{prior.name}' has no upper bound, so the "
-        f"posterior '{posterior.name}' of the {what} has no optimum; use e.g. "
-        "'normal', 'laplace' or 'student_t'"
-    )

@@ -1,8 +1,8 @@
 """The training options of a spec."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from tfbbb.bayes.families.arguments import Integer, Number, PositiveNumber
 from tfbbb.training.spec.families import ColumnName, KLSchedule, Option, SpecPart
@@ -10,23 +10,6 @@ from tfbbb.training.spec.families import ColumnName, KLSchedule, Option, SpecPar
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
 Effort = Literal["quick", "default", "best"]
-
-
-class LearningRate(SpecPart):
-    """The initial learning rate and its decay."""
-
-    initial: Annotated[
-        PositiveNumber | None,
-        Field(
-            description="Learning rate of the first step; by default 0.02, and 0.01 "
-            "from 5000 rows on."
-        ),
-        Option("learning_rate"),
-    ] = None
-    decay: Annotated[
-        Literal["cosine", "linear", "constant"],
-        Field(description="Decay to 0 along a cosine or a line, or none."),
-    ] = "cosine"
 
 
 class Validation(SpecPart):
@@ -108,11 +91,6 @@ class EarlyStopping(SpecPart):
     ] = 0.0
 
 
-def _from_number(given: Any) -> Any:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return {"initial": given} if is_number else given
-
-
 class TrainingSpec(SpecPart):
     """The training: by default 1000 or 3500 steps, but at least three epochs."""
 
@@ -151,12 +129,14 @@ class TrainingSpec(SpecPart):
         Option(),
     ] = None
     learning_rate: Annotated[
-        LearningRate,
-        BeforeValidator(
-            _from_number, json_schema_input_type=PositiveNumber | LearningRate
+        PositiveNumber | None,
+        Field(
+            description="Learning rate of the first step, which falls to 0 along a "
+            "cosine; by default 0.02, and 0.01 from 5000 rows on.",
+            examples=[0.01],
         ),
-        Field(examples=[0.01, {"initial": 0.003, "decay": "constant"}]),
-    ] = LearningRate()
+        Option(),
+    ] = None
     validation: Validation = Validation()
     early_stopping: Annotated[
         EarlyStopping | None, Field(description="Early stopping; null to disable it.")

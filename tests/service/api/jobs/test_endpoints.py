@@ -98,7 +98,7 @@ def test_three_fields_are_enough_to_queue_a_job(client, body, queue):
     job = response.json()
     assert job["state"] == "queued"
     assert (job["name"], job["target"]) == ("houses", "price")
-    assert job["spec"]["training"]["learning_rate"]["decay"] == "cosine"
+    assert job["spec"]["training"]["effort"] == "default"
     assert job["progress"] == {}
     least, most = job["timing"]["seconds_left"]
     assert 0 < least < most

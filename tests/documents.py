@@ -28,10 +28,11 @@ PICTURED_PAGES = (
     *COURSE,
 )
 # The sizes of a program, which its short form makes smaller.
-_SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
+_SIZE = re.compile(r"""\b((?:rounds|steps|draws)"?(?: = |=|: ))\d+""")
+_EPOCHS = re.compile(r"""\b(epochs"?(?: = |=|: ))\d+""")
 # A job of a page takes the fewest steps, of one network, and no time for what follows.
 _JOB = (
-    '"training": {"epochs": 4}',
+    '"training": {"epochs": 1}',
     '"training": {"steps": 4, "kl_schedule": "constant", "max_seconds": 1}, '
     '"model": {"members": 1, "likelihood": "normal"}, "recalibration": "none"',
 )
@@ -103,7 +104,8 @@ def blocks(page: str, language: str, heading: str = "") -> list[str]:
 
 def short_form(program: str) -> str:
     """Returns a program that trains for as few steps as it can."""
-    program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR).replace(*_JOB)
+    program = _EPOCHS.sub(r"\g<1>1", _SIZE.sub(r"\g<1>4", program))
+    program = program.replace(*_ESTIMATOR).replace(*_JOB)
     return _NUMBERS.sub(r"\g<1>,)", program)
 
 

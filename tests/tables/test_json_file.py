@@ -66,7 +66,7 @@ def is_text_of(cell, value):
     return cell == value
 
 
-@settings(SAME_FILE, max_examples=100)
+@settings(SAME_FILE, max_examples=40)
 @given(
     rows=st.lists(
         st.dictionaries(st.sampled_from("abc"), SCALARS, min_size=1),

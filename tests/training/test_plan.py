@@ -4,7 +4,6 @@ from pydantic import ValidationError
 
 from tfbbb.tables import Schema
 from tfbbb.training.plan import (
-    SPARSE,
     TrainingPlan,
     cross_fitting_folds,
     cross_fitting_repeats,
@@ -120,18 +119,14 @@ def encodings(num_rows, model=None):
     return [network.numeric_encoding for network in networks]
 
 
-def test_a_sparse_linear_network_is_tried_for_many_inputs_and_few_rows():
-    wide = Schema.infer({f"x{i}": np.arange(100.0) for i in range(11)}, "x0")
-    given, targets = spec(), np.linspace(0, 1, 90, dtype=np.float32)[:, np.newaxis]
-    found = TrainingPlan.from_spec(given, wide, targets, repeats=2)
-    assert list(found.networks) == ["standardized"]
-    assert list(found.simpler) == [SPARSE]
-    linear = found.simpler[SPARSE]
-    assert (linear.hidden_units, linear.prior.name) == ((), "horseshoe")
+def test_a_linear_network_is_planned_unless_layers_are_given():
+    linear = plan(400).linear
+    assert (linear.hidden_units, linear.numeric_encoding) == ((), "standardized")
+    encoded = plan(400, {"numeric_encoding": "piecewise_linear"}).linear
+    assert encoded.numeric_encoding == "piecewise_linear"
     # Two rows held out are too few to compare networks.
-    assert not TrainingPlan.from_spec(given, wide, targets, repeats=0).simpler
-    given = spec({"hidden_units": [8]})
-    assert not TrainingPlan.from_spec(given, wide, targets, repeats=2).simpler
+    assert plan(20, validation={"fraction": 0.1}).linear is None
+    assert plan(400, {"hidden_units": [8]}).linear is None
 
 
 def test_the_learning_rate_falls_along_a_cosine():

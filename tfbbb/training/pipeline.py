@@ -39,7 +39,6 @@ from tfbbb.training.left_out_error import competes
 from tfbbb.training.loop import seconds_per_step
 from tfbbb.training.network import make_network
 from tfbbb.training.plan import (
-    SPARSE,
     TrainingPlan,
     cross_fitting_repeats,
     kl_schedule_at,
@@ -116,7 +115,7 @@ def make_plan(run: Run) -> Run:
     run.clock.expect("steps", seconds)
     run.clock.expect("linear network", 0.2 * seconds + 1.0)
     run.clock.expect("after the choice", further + 1.5)
-    if not plan.simpler:
+    if plan.linear is None:
         run.clock.skip("linear network")
     if not _goes_on(plan, members):
         run.clock.skip("after the choice")
@@ -170,18 +169,14 @@ def compare_baselines(run: Run) -> Run:
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
     )
-    if not run.plan.simpler or run.out_of_time or not run.clock.has_time_for_more:
+    linear = run.plan.linear
+    if linear is None or run.out_of_time or not run.clock.has_time_for_more:
         return run
-    is_sparse = SPARSE in run.plan.simpler
-    if not is_sparse and not competes(best.trial, baselines.linear, targets, weights):
+    if not competes(best.trial, baselines.linear, targets, weights):
         return run
     run.clock.begin("linear network")
-    same = {"likelihood": best.network.likelihood}
-    networks = {
-        name: network.model_copy(update=same)
-        for name, network in run.plan.simpler.items()
-    }
-    plan = replace(run.plan, networks=networks)
+    linear = linear.model_copy(update={"likelihood": best.network.likelihood})
+    plan = replace(run.plan, networks={"linear": linear})
     models = _make_networks(run, plan)
     try:
         found = train_candidates(run, models, plan, folder="linear/", untempers=True)

@@ -1,7 +1,7 @@
 """Chooses what a spec leaves open: the network, the members and the training."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
@@ -20,7 +20,6 @@ from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     KLSchedulePart,
     kl_schedules,
-    priors,
 )
 from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.target_likelihood import LikelihoodChoice, default_likelihood
@@ -34,19 +33,17 @@ _MOST_ENCODED_COLUMNS = 200
 # first; with less in all, one temperature.
 _SECONDS_PER_NETWORK, _SECONDS_OF_TEMPERATURES = 40.0, 20.0
 _SAFE_TEMPERATURE = 0.1
-# The linear network of many inputs, which is always tried.
-SPARSE = "linear, horseshoe prior"
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
     """A spec without open choices, for a table.
 
-    The networks, by what tells them apart, have no members yet; a `simpler` one is
-    tried where a linear model predicts rows left out about as well, or where the inputs
-    are many. The temperatures are relative to the schedule, and `group_size` members
-    have the same one. Each row is left out `repeats` times per temperature, 0 if some
-    rows are held out from all members.
+    The networks, by what tells them apart, have no members yet; the `linear` one is
+    tried where a linear model predicts rows left out about as well. The temperatures
+    are relative to the schedule, and `group_size` members have the same one. Each row
+    is left out `repeats` times per temperature, 0 if some rows are held out from all
+    members.
     """
 
     networks: Mapping[str, ModelSpec]
@@ -59,7 +56,7 @@ class TrainingPlan:
     steps_per_epoch: int
     learning_rate: float
     defaults: Defaults
-    simpler: Mapping[str, ModelSpec] = field(default_factory=dict)
+    linear: ModelSpec | None = None
 
     @classmethod
     def from_spec(
@@ -94,13 +91,12 @@ class TrainingPlan:
         except ValueError as error:
             raise SpecError(f"Training would end too soon: {error}.") from None
         networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
-        simpler: dict[str, ModelSpec] = {}
+        linear = None
         if _compares(spec, repeats, num_rows):
-            first = next(iter(networks.values()))
-            simpler = _simpler(spec, schema, first, num_training_rows)
+            linear = _linear(spec, next(iter(networks.values())))
         return cls(
             networks=networks,
-            simpler=simpler,
+            linear=linear,
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -238,23 +234,14 @@ def _compares(spec: JobSpec, repeats: int, num_rows: int) -> bool:
     return _may_temper(spec) and (repeats > 0 or not suits_few_rows(num_rows))
 
 
-def _simpler(
-    spec: JobSpec, schema: Schema, network: ModelSpec, num_training_rows: int
-) -> dict[str, ModelSpec]:
+def _linear(spec: JobSpec, network: ModelSpec) -> ModelSpec | None:
     """Returns a linear network, unless the spec gives hidden layers."""
     if spec.model.hidden_units is not None:
-        return {}
-    inputs = sum(
-        len(column.categories) + column.buckets or 1 for column in schema.features
-    )
-    if inputs * _ROWS_PER_ENCODED_COLUMN > num_training_rows:
-        # Few of many inputs may matter.
-        sparse = {"hidden_units": (), "prior": priors.make("horseshoe")}
-        return {SPARSE: network.model_copy(update=sparse)}
+        return None
     update: Config = {"hidden_units": ()}
     if spec.model.numeric_encoding is None:
         update["numeric_encoding"] = "standardized"
-    return {"linear": network.model_copy(update=update)}
+    return network.model_copy(update=update)
 
 
 def _seconds(spec: JobSpec) -> float:

@@ -124,8 +124,8 @@ def _check_network(parent: JobSpec) -> None:
         raise SpecError(
             "The parent version counts its rows more than once, at a temperature other "
             "than 1, and only normal posteriors with normal priors can be taken to "
-            "temperature 1. Train the parent with normal priors, as every network has "
-            'whose `hidden_units` are named, or with "kl_schedule": "constant". '
+            "temperature 1. Train the parent with normal priors, or with "
+            '"kl_schedule": "constant". '
             f"Received: {received}"
         )
 

@@ -46,10 +46,8 @@ def train_table(
     than three members. A numeric target without a `likelihood` gets the one that rows
     left out by a random forest prefer, by default Student t noise. One that diverges,
     or predicts rows left out far worse than a constant, gives way to another. From 5000
-    rows on it trains once for each way to encode numbers, and for more inputs than a
-    tenth of the rows also a linear network with a horseshoe prior; where a linear model
-    predicts rows left out about as well, it trains a linear network, too. It keeps the
-    best one.
+    rows on it trains once for each way to encode numbers; where a linear model predicts
+    rows left out about as well, it trains a linear network, too. It keeps the best one.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from

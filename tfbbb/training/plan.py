@@ -76,7 +76,7 @@ class TrainingPlan:
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
             temperatures = defaults.temperatures
-            if _seconds(spec) < _SECONDS_OF_TEMPERATURES:
+            if (training.max_seconds or inf) < _SECONDS_OF_TEMPERATURES:
                 temperatures = (_SAFE_TEMPERATURE,)
         batch_size = training.batch_size or usual_batch_size(num_training_rows)
         steps_per_epoch = ceil(num_training_rows / batch_size)
@@ -223,7 +223,7 @@ def _networks(
         encoding: model.model_copy(update={"numeric_encoding": encoding})
         for encoding in encodings
     }
-    in_time = _seconds(spec) / _SECONDS_PER_NETWORK
+    in_time = (spec.training.max_seconds or inf) / _SECONDS_PER_NETWORK
     number = int(max(1.0, min(in_time, defaults.most_networks)))
     # Curves suit most tables.
     return {name: networks[name] for name in encodings[-number:]}
@@ -242,11 +242,6 @@ def _linear(spec: JobSpec, network: ModelSpec) -> ModelSpec | None:
     if spec.model.numeric_encoding is None:
         update["numeric_encoding"] = "standardized"
     return network.model_copy(update=update)
-
-
-def _seconds(spec: JobSpec) -> float:
-    seconds = spec.training.max_seconds
-    return inf if seconds is None else seconds
 
 
 def _may_temper(spec: JobSpec) -> bool:

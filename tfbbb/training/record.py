@@ -65,15 +65,17 @@ class TrainingRecord:
         _check_network(self.spec)
         event = self.schema.event and self.schema.event.name
         for name, asked, own in (
-            ("target", spec.target, self.spec.target),
+            ("target", spec.targets, self.spec.targets),
             ("exposure", spec.exposure, self.schema.exposure),
             ("event", spec.event, event),
             ("task", spec.task or self.schema.task, self.schema.task),
         ):
             if asked != own:
+                shown = list_names(own) if isinstance(own, tuple) else repr(own)
+                received = getattr(spec, name)
                 raise SpecError(
-                    f"The {name} must be that of the parent version, {own!r}. "
-                    f"Received: {name}={asked!r}",
+                    f"The {name} must be that of the parent version, {shown}. "
+                    f"Received: {name}={received!r}",
                     name,
                 )
         given = {

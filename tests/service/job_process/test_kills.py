@@ -47,6 +47,11 @@ def wait_for_a_step(queue, job_id):
     wait_until(lambda: step() > told)
 
 
+def num_killed(queue, job_id):
+    reasons = [str(event.data.get("reason")) for event in events(queue, job_id)]
+    return sum("was killed or crashed" in reason for reason in reasons)
+
+
 def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     jobs = [submit([service], f"job-{number}") for number in range(2)]
     # So many steps that this job is not over when its process ends.
@@ -54,10 +59,12 @@ def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     wait_for_a_step(queue, long)
     service.kill("worker")
     # The next worker goes on from what the killed one has saved.
+    wait_until(lambda: num_killed(queue, long) == 1)
     wait_for_a_step(queue, long)
     service.kill("service")
     service.start()
     jobs.append(submit([service], "job-2"))
+    wait_until(lambda: num_killed(queue, long) == 2)
     wait_for_a_step(queue, long)
     told = job(queue, long).progress["step"]
     assert service.stop() == []
@@ -70,5 +77,4 @@ def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     assert service.stop() == []
     check_what_is_left(queue, succeeded)
     # Nobody waited until a lease had expired.
-    reasons = [str(event.data.get("reason")) for event in events(queue, long)]
-    assert sum("was killed or crashed" in reason for reason in reasons) == 2
+    assert num_killed(queue, long) == 2

@@ -31,8 +31,8 @@ gc.set_threshold(20_000, 10, 10)
 
 ROOT = Path(__file__).parents[1]
 # What `make test` leaves to `make test-all`: the lab, what takes browsers, clusters,
-# proxies, devices or programs of their own, and long pages and examples. Paths of files
-# and folders.
+# proxies, devices, killed processes or programs of their own, and long pages and
+# examples. Paths of files and folders.
 OUTER = (
     "tfbbb/lab/",
     "tfbbb/training/tuning.py",
@@ -40,6 +40,7 @@ OUTER = (
     "tests/cli/test_demo.py",
     "tests/deployment/",
     "tests/lab/",
+    "tests/service/job_process/test_kills.py",
     "tests/service/job_process/test_ray_",
     "tests/service/replicas/",
     "tests/service/web/",

@@ -36,11 +36,12 @@ test: tested ## Check formatting, lint and types, and test kit, tables and servi
 test-all: SELECTED = not slow
 test-all: tested ## The same, with lab, benchmarks, long pages, demo, browser, devices, Ray, deployment
 
-# The files keep their servers and trained models for themselves; the durations of all tests
+# The files keep their servers and trained models for themselves. Tests wait for processes a
+# third of the time, so two cores have work for three workers. The durations of all tests
 # are kept in build/tests.xml.
 tested: install
 	@$(MAKE) --no-print-directory lint & status=0; \
-	$(BIN)/pytest --numprocesses=2 --dist=loadfile --junit-xml=build/tests.xml \
+	$(BIN)/pytest --numprocesses=3 --dist=loadfile --junit-xml=build/tests.xml \
 		-m "$(SELECTED)" || status=1; \
 	wait $$! || { echo "The linter or the type checker failed: see above."; status=1; }; \
 	exit $$status

@@ -92,13 +92,14 @@ class Replica:
         return found
 
     def kill(self, kind):
-        """Kills the whole `service`, its `parent`, or another process; see `_KINDS`.
+        """Kills the `service`, its `parent`, all `workers`, or one of `_KINDS`.
 
         Returns when the process has ended. A killed service is not started again.
         """
         victims = {
             "service": [self.process, *self.children()],
             "parent": [self.process],
+            "workers": self.children("worker"),
         }
         found = victims.get(kind) or self.children(kind)[:1]
         for victim in found:

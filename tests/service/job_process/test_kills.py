@@ -57,8 +57,8 @@ def test_every_job_ends_once_whatever_is_killed_or_stopped(queue, service):
     # So many steps that this job is not over when its process ends.
     (long,) = submitted(queue, spec={"steps": 600}, priority=1)
     wait_for_a_step(queue, long)
-    service.kill("worker")
-    # The next worker goes on from what the killed one has saved.
+    service.kill("workers")
+    # The next workers go on from what the killed ones have saved.
     wait_until(lambda: num_killed(queue, long) == 1)
     wait_for_a_step(queue, long)
     service.kill("service")

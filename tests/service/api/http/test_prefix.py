@@ -30,8 +30,10 @@ _HEADERS = (
 
 
 @pytest.fixture(scope="module")
-def service():
-    with serving(Settings()) as client:
+def service(tmp_path_factory):
+    # Not the folder of the clone, which may have models.
+    models = tmp_path_factory.mktemp("models")
+    with serving(Settings(models=models)) as client:
         yield client
 
 

@@ -21,9 +21,7 @@ def test_every_field_of_network_and_training_is_a_parameter():
     fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {"seed"}
     assert fields <= set(parameters)
     assert all(value is None for value in parameters.values())
-    assert all(
-        f"\n        {name}: " in BayesianClassifier.__doc__ for name in parameters
-    )
+    assert all(f"\n    {name}: " in BayesianClassifier.__doc__ for name in parameters)
     with pytest.raises(TypeError, match="unexpected keyword argument 'membrs'"):
         BayesianClassifier(membrs=2)
 

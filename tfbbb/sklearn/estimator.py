@@ -51,27 +51,32 @@ _SIGNATURE = inspect.Signature(
 
 # The parts of docstrings that all estimators share.
 _SHARED = {
-    "        {parameters}": "\n".join(
-        textwrap.fill(f"        {name}: {text}", 88, subsequent_indent=" " * 12)
+    "    {parameters}": "\n".join(
+        textwrap.fill(f"    {name}: {text}", 84, subsequent_indent=" " * 8)
         for name, text in PARAMETERS.items()
     ),
     "{attributes}": """n_features_in_: Number of features of the fit.
-        feature_names_in_: Their names, if these are all texts.
-        column_names_: Names of the table that was trained on: `x0`, `x1` and so on of
-            an array.
-        metrics_: Figures of rows that the members had not seen, as
-            `tfbbb.training.TrainedTable.metrics`.
-        recipe_: What the training chose, and why.
-        judgement_: How the model compares with the mean or the commonest class, and
-            with a linear or logistic model: see `tfbbb.evaluation.judge`.
-        recalibration_choice_: The recalibration that was chosen, and why.""",
+    feature_names_in_: Their names, if these are all texts.
+    column_names_: Names of the table that was trained on: `x0`, `x1` and so on of an
+        array.
+    metrics_: Figures of rows that the members had not seen, as
+        `tfbbb.training.TrainedTable.metrics`.
+    recipe_: What the training chose, and why.
+    judgement_: How the model compares with the mean or the commonest class, and with
+        a linear or logistic model: see `tfbbb.evaluation.judge`.
+    recalibration_choice_: The recalibration that was chosen, and why.""",
 }
 
 
 def documented(estimator: type[Estimator]) -> type[Estimator]:
-    """Puts the parameters and attributes of all estimators into a docstring."""
+    """Puts the parameters and attributes of all estimators into a docstring.
+
+    It has the indentation that Python 3.13 leaves, in any version.
+    """
+    described = inspect.cleandoc(estimator.__doc__ or "")
     for place, text in _SHARED.items():
-        estimator.__doc__ = (estimator.__doc__ or "").replace(place, text)
+        described = described.replace(place, text)
+    estimator.__doc__ = described
     return estimator
 
 

@@ -138,7 +138,7 @@ def _format(name: str, value: float | None) -> str:
 
 
 def describe_trial(trial: "FrozenTrial") -> str:
-    """Returns the log-likelihood of a trial or its error, and what it tried."""
+    """Returns a line that has the fields of a trial, after its figure or its error."""
     from tfbbb.training.tuning import held_out
 
     tried = _describe(trial.params) or "the default"

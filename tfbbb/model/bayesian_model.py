@@ -463,13 +463,13 @@ class BayesianModel(PredictiveModel):
         """Trains on one batch, as `keras.Model.train_step`."""
         # Without this order, TensorFlow counts a step for the end of the data too.
         batch = [leaf for leaf in tree.flatten(data) if isinstance(leaf, tf.Tensor)]
-        whole = self._num_members > 1 and self._has_members_alone
+        whole = self._num_members > 1 and self._trains_members_alone
         with call_with(loss_of_members=whole), tf.control_dependencies(batch[:1]):
             return super().train_step(data)
 
     @property
-    def _has_members_alone(self) -> bool:
-        """Whether each member has its own values of all that is trained."""
+    def _trains_members_alone(self) -> bool:
+        """Whether every trainable variable belongs to one member."""
         weights = [v for w in self.variational_weights for v in w.all_variables]
         own = {id(variable) for variable in (*weights, *self.likelihood.variables)}
         return all(id(variable) in own for variable in self.trainable_variables)

@@ -59,7 +59,8 @@ def compiled_if_repeated(
 
     def call(*arguments: Structure) -> Structure:
         nonlocal work
-        work += 1.0 + numbers(*arguments) / _NUMBERS_OF_CALL
+        if work <= _CALLS_OP_BY_OP:
+            work += 1.0 + numbers(*arguments) / _NUMBERS_OF_CALL
         return (function if work <= _CALLS_OP_BY_OP else compiled())(*arguments)
 
     return call

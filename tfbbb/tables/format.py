@@ -25,9 +25,14 @@ for _suffix in ("txt", "dat", "data"):
 
 # What a file of the format holds, as in "the file holds Parquet".
 _CONTENTS = {
-    **{"gz": "data compressed with gzip", "zst": "data compressed with zstd"},
-    **{"csv": "CSV", "tsv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"},
-    **{"arrow": "Arrow IPC", "xlsx": "an Excel workbook"},
+    "gz": "data compressed with gzip",
+    "zst": "data compressed with zstd",
+    "csv": "CSV",
+    "tsv": "CSV",
+    "jsonl": "JSON lines",
+    "parquet": "Parquet",
+    "arrow": "Arrow IPC",
+    "xlsx": "an Excel workbook",
     "ods": "an OpenDocument spreadsheet",
 }
 DESCRIPTIONS = {format: _CONTENTS[format.split(".")[-1]] for format in FORMATS}

@@ -19,8 +19,11 @@ from tfbbb.tables.values import MISSING_DATE, first_row
 # `pa.array` would import pandas, where it is installed: 30 MB.
 _NO_TEXTS = pa.nulls(0, pa.large_string())
 _NAMES = {
-    **{"number": "a number", "boolean": "a boolean", "date": "a date"},
-    **{"duration": "a duration", "ordered": "one of its ordered texts"},
+    "number": "a number",
+    "boolean": "a boolean",
+    "date": "a date",
+    "duration": "a duration",
+    "ordered": "one of its ordered texts",
 }
 
 

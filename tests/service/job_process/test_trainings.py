@@ -10,7 +10,7 @@ from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.client import Client
 from tfbbb.tables import samples
 
-# As few epochs as may be.
+# Jobs of these tests train for no more epochs than their checks need.
 TRAINING = {"epochs": 4, "seed": 7}
 # Half as many follow with more rows.
 EPOCHS = 6
